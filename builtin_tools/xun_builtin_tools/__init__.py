@@ -1,0 +1,1 @@
+"""The tools that ship with xun, by group."""

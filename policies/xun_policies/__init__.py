@@ -1,0 +1,1 @@
+"""The policy layer: workspace, command gate, write permissions. No UI and no model in it."""

@@ -1,0 +1,1 @@
+"""The shell parser of the command gate."""

@@ -1,0 +1,1 @@
+"""xun: functions as tools, and an agent that uses them."""
