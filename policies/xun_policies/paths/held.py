@@ -1,0 +1,164 @@
+"""A folder held open: everything inside it is reached by name through the descriptor.
+
+Whatever is renamed or replaced by a link meanwhile, an operation lands in the folder that was
+checked, or fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from types import TracebackType
+
+from xun_policies.paths.real import PathInvalid, escape_display
+
+TEMP_PREFIX, TEMP_SUFFIX = ".xun-", ".tmp"
+"""The names of files that are being written; a file so named after a crash is safe to delete."""
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_descriptor(fd: int, path: str, limit: int | None = None) -> bytes:
+    """Return all bytes of the regular file *fd*.
+
+    Raises:
+        PathInvalid: It is a folder (kind ``is_dir``), a FIFO, socket or device (``not_regular``), or
+            larger than *limit* bytes (``io``).
+    """
+    found = os.fstat(fd)
+    if stat.S_ISDIR(found.st_mode):
+        raise PathInvalid(f"{escape_display(path)} is a folder, not a file.", kind="is_dir")
+    if not stat.S_ISREG(found.st_mode):
+        raise PathInvalid(f"{escape_display(path)} is not a regular file.", kind="not_regular")
+    if limit is not None and found.st_size > limit:
+        raise PathInvalid(f"{escape_display(path)} has {found.st_size:,} bytes; the limit is {limit:,}.", kind="io")
+    pieces: list[bytes] = []
+    total = 0
+    # A file may grow while it is read: the limit holds for what is read, not for what was said.
+    while piece := os.read(fd, 1 << 20):
+        pieces.append(piece)
+        total += len(piece)
+        if limit is not None and total > limit:
+            raise PathInvalid(f"{escape_display(path)} has more than {limit:,} bytes, the limit.", kind="io")
+    return b"".join(pieces)
+
+
+class HeldFolder:
+    """A folder held open by a descriptor, with the operations that a safe write needs. A context manager.
+
+    Attributes:
+        fd: The descriptor.
+        path: The canonical path that it had when it was opened; for messages only.
+    """
+
+    __slots__ = ("fd", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.fd = fd
+        self.path = path
+
+    def __enter__(self) -> HeldFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def lstat(self, name: str) -> os.stat_result | None:
+        """Return what *name* is, without following a link; None when there is nothing."""
+        try:
+            return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def read(self, name: str, limit: int | None = None) -> bytes:
+        """Return the bytes of the regular file *name*; a link is refused with ELOOP."""
+        fd = os.open(name, _READ_FLAGS, dir_fd=self.fd)
+        try:
+            return read_descriptor(fd, f"{self.path}/{name}", limit)
+        finally:
+            os.close(fd)
+
+    def readlink(self, name: str) -> str:
+        """Return where the link *name* points."""
+        return os.readlink(name, dir_fd=self.fd)
+
+    def write_temp(self, data: bytes, mode: int) -> str:
+        """Write *data* to a new file beside its final place, down to the disk, and return its name.
+
+        Nothing is left behind when that fails.
+        """
+        name = f"{TEMP_PREFIX}{secrets.token_hex(8)}{TEMP_SUFFIX}"
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(fd, view) :]
+                os.fchmod(fd, mode)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except BaseException:
+            self.unlink(name)
+            raise
+        return name
+
+    def replace(self, source: str, name: str) -> None:
+        """Put the file *source* of this folder in the place of *name*, atomically."""
+        os.replace(source, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def move_to(self, name: str, other: HeldFolder, target: str) -> None:
+        """Move *name* to *target* in the folder *other*, atomically; EXDEV across file systems."""
+        os.replace(name, target, src_dir_fd=self.fd, dst_dir_fd=other.fd)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file or a link; the target of a link stays."""
+        os.unlink(name, dir_fd=self.fd)
+
+    def mkdir(self, name: str, mode: int = 0o777) -> None:
+        """Make a folder."""
+        os.mkdir(name, mode, dir_fd=self.fd)
+
+    def rmdir(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(name, dir_fd=self.fd)
+
+    def symlink(self, target: str, name: str) -> None:
+        """Make the link *name*."""
+        os.symlink(target, name, dir_fd=self.fd)
+
+    def chmod(self, name: str, mode: int) -> None:
+        """Change the mode of a regular file; a link is refused with ELOOP."""
+        fd = os.open(name, _READ_FLAGS, dir_fd=self.fd)
+        try:
+            os.fchmod(fd, mode)
+        finally:
+            os.close(fd)
+
+    def enter(self, name: str) -> HeldFolder:
+        """Return the folder *name*, held; a link is refused with ELOOP or ENOTDIR."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return HeldFolder(os.open(name, flags, dir_fd=self.fd), f"{self.path}/{name}")
+
+    def scan(self) -> list[os.DirEntry[str]]:
+        """Return the entries, in no order."""
+        with os.scandir(self.fd) as entries:
+            return list(entries)
+
+    def sync(self) -> None:
+        """Write the folder's names down to the disk, where the file system can."""
+        try:
+            os.fsync(self.fd)
+        except OSError as exc:
+            if exc.errno not in (errno.EINVAL, errno.EBADF, errno.EACCES):
+                raise

@@ -1,0 +1,107 @@
+"""Paths whose contents run later by themselves: a write there needs a question each time."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+
+PROTECTED_FOLDERS = frozenset(
+    {".git", ".xun", ".vscode", ".idea", ".devcontainer", ".husky", ".zed", ".fleet", ".cursor", ".claude", ".ssh"}
+)
+"""Folders whose files configure xun, git, editors, other agents or remote shells."""
+
+PROTECTED_FILES = frozenset(
+    {
+        ".envrc",
+        ".pre-commit-config.yaml",
+        ".lefthook.yml",
+        "lefthook.yml",
+        ".gitconfig",
+        ".gitmodules",
+        ".mcp.json",
+        ".exrc",
+        ".nvimrc",
+        ".nvim.lua",
+        ".vimrc",
+        ".emacs",
+        ".dir-locals.el",
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".bash_logout",
+        ".profile",
+        ".zshrc",
+        ".zshenv",
+        ".zprofile",
+        ".zlogin",
+    }
+)
+"""Files that an editor, a shell or git runs or obeys when somebody merely opens the folder."""
+
+PROTECTED_SUFFIXES = (".code-workspace",)
+
+
+def folded(name: str) -> str:
+    """Return *name* as the most forgiving file system compares it (CVE-2025-59944)."""
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name)
+    return name.casefold().rstrip(". ")
+
+
+def is_protected(path: str, root: str) -> bool:
+    """Tell whether a write to the canonical *path*, which is below the canonical *root*, always asks.
+
+    Besides the names above it covers git's own folders under any name: bare repositories, and
+    those that the ``.git`` file of a worktree or submodule points to.
+    """
+    below = os.path.relpath(path, root) if path != root else ""
+    parts = [folded(part) for part in below.split(os.sep) if part not in ("", ".")]
+    if any(part in PROTECTED_FOLDERS for part in parts):
+        return True
+    if parts and (parts[-1] in PROTECTED_FILES or parts[-1].endswith(PROTECTED_SUFFIXES)):
+        return True
+    if any(folded(part) == ".git" for part in root.split(os.sep)):
+        return True
+    return _in_git_folder(path, root)
+
+
+def _in_git_folder(path: str, root: str) -> bool:
+    pointed = _pointed_git_folder(root)
+    if pointed is not None and (path == pointed or path.startswith(pointed + os.sep)):
+        return True
+    folder = path
+    while True:
+        if _is_git_folder(folder):
+            return True
+        if folder == root or not folder.startswith(root):
+            return False
+        folder = os.path.dirname(folder)
+
+
+def _is_git_folder(folder: str) -> bool:
+    # Git's own test (setup.c, is_git_directory): HEAD, and objects with refs or a commondir file.
+    if not os.path.lexists(f"{folder}/HEAD"):
+        return False
+    if os.path.isfile(f"{folder}/commondir"):
+        return True
+    return os.path.isdir(f"{folder}/objects") and os.path.isdir(f"{folder}/refs")
+
+
+def _pointed_git_folder(root: str) -> str | None:
+    """Return the folder that a ``.git`` file in *root* names, whether or not it exists yet."""
+    try:
+        with open(f"{root}/.git", "rb", opener=_plain_file) as file:
+            text = file.read(4096)
+    except OSError:
+        return None
+    if not text.startswith(b"gitdir:"):
+        return None
+    target = os.fsdecode(text[7:].split(b"\n", 1)[0].strip())
+    if not target or "\0" in target:
+        return None
+    return os.path.realpath(os.path.join(root, target))
+
+
+def _plain_file(path: str, flags: int) -> int:
+    # A FIFO of that name must not block the check.
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
