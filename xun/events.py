@@ -7,6 +7,7 @@ stores them, and front ends draw them. Unknown types and fields are to be ignore
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -175,6 +176,23 @@ class ToolCompleted(Event):
     error: dict[str, Any] | None = None
     duration_ms: int = 0
     files: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.content:
+            object.__setattr__(self, "content", self._derived())
+
+    def _derived(self) -> str:
+        if not self.ok:
+            return str((self.error or {}).get("error", ""))
+        return self.result if isinstance(self.result, str) else json.dumps(self.result, ensure_ascii=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as JSON values; content is left out where it follows from result or error."""
+        # The zero-argument super() does not work in a slotted dataclass.
+        values = Event.to_json(self)
+        if self.content == self._derived():
+            del values["content"]
+        return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Functions as tools."""
+"""Functions as tools: metadata, schema, validation, the toolbox."""

@@ -18,7 +18,7 @@ T = TypeVar("T")
 class CallScope:
     """The private side of one call: what the run gives to it and collects from it."""
 
-    __slots__ = ("cancelled", "emit", "files", "lock", "record", "turn", "usage")
+    __slots__ = ("cancelled", "emit", "files", "lock", "record", "run", "turn", "usage")
 
     def __init__(
         self,
@@ -28,12 +28,14 @@ class CallScope:
         record: Callable[[Any], None] = lambda event: None,
         usage: Usage | None = None,
         turn: int = 0,
+        run: object = None,
     ) -> None:
         self.cancelled = cancelled
         self.emit = emit
         self.record = record
         self.usage = usage or Usage()
         self.turn = turn
+        self.run = run
         self.files: list[dict[str, Any]] = []
         self.lock = threading.Lock()
 
@@ -84,6 +86,11 @@ class ToolCallContext(Generic[T]):
     def turn(self) -> int:
         """The number of the turn, from 1; 0 outside a run."""
         return self._scope.turn
+
+    @property
+    def run(self) -> object:
+        """The run that makes the call, as an opaque token; None outside a run."""
+        return self._scope.run
 
     def check_cancel(self) -> None:
         """Return when the run goes on.

@@ -1,0 +1,342 @@
+"""Agent: a model, tools, a workspace, and a conversation between them."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from xun.agent.cancel import CancelToken
+from xun.agent.config import AgentConfig
+from xun.agent.hooks import Hooks
+from xun.agent.loop import Run
+from xun.agent.questions import Asking
+from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner
+from xun.choice import Chooser
+from xun.errors import ToolConflict
+from xun.events import Event
+from xun.messages import Image, Message, Usage
+from xun.models.base import ChatModel, Purpose
+from xun.result import ErrorInfo, Result
+from xun.tools.toolbox import ToolBox
+from xun_policies.store import PolicyState
+from xun_policies.workspace import Workspace
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+S = TypeVar("S")
+
+POLICY_KEY = "__builtin_tool_policy"
+"""Where ``agent.state`` keeps the `PolicyState`."""
+
+
+class Agent(Asking, Generic[S]):
+    """A model with tools in a workspace.
+
+    Args:
+        name: Shown with its questions and events; "main" when None.
+        model: The model; None for the configured one, resolved at the first run.
+        toolbox: Its tools; None for none.
+        workspace: Where it may read and write; None for the current folder.
+        config: Limits and habits.
+        chooser: Who answers its questions; None: they are denied, with a text that says how to allow.
+        hooks: User code at points of the run.
+        state: Per-agent storage that tools share; the policy lives in it.
+        parent: The agent that this is a sub-agent of: shares its purse, cancellation and chooser.
+    """
+
+    class T:
+        """The type states of an agent: only an initialised one can run."""
+
+        class New:
+            """Made, but not initialised."""
+
+        class Init:
+            """Ready to run."""
+
+    def __init__(  # noqa: PLR0913 - a settled public signature
+        self,
+        name: str | None = None,
+        model: ChatModel | None = None,
+        toolbox: ToolBox | None = None,
+        workspace: Workspace | None = None,
+        config: AgentConfig | None = None,
+        chooser: Chooser | None = None,
+        hooks: Hooks | None = None,
+        state: dict[str, Any] | None = None,
+        *,
+        parent: Agent[Any] | None = None,
+    ) -> None:
+        self.name = name or "main"
+        self.model = model
+        self.toolbox = toolbox if toolbox is not None else ToolBox()
+        self.workspace = workspace if workspace is not None else Workspace()
+        self._owns_workspace = workspace is None
+        self.config = config if config is not None else AgentConfig()
+        self.chooser = chooser
+        self.hooks = hooks if hooks is not None else Hooks()
+        self.state: dict[str, Any] = state if state is not None else {}
+        self.parent = parent
+        self.purpose: Purpose = "turn"
+        self.history: list[Message] = []
+        self.usage = Usage()
+        self.turn = 0
+        self.listener: Callable[[Event], None] | None = None
+        self._system: list[str] = []
+        self._prompt: Message | None = None
+        self._steers: list[str] = []
+        self._run: Run | None = None
+        self._portal: Portal | None = None
+        self._initialized = False
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def initialize(self) -> Agent[Agent.T.Init]:
+        """Make the agent ready; a second call changes nothing."""
+        if not self._initialized:
+            self._initialized = True
+            stored = self.state.get(POLICY_KEY)
+            if not isinstance(stored, PolicyState):
+                self.state[POLICY_KEY] = PolicyState.from_json(stored) if stored else PolicyState()
+            self.hooks.after_initialize.invoke_sync(self)
+        return cast("Agent[Agent.T.Init]", self)
+
+    def finalize(self) -> None:
+        """Free what the agent holds: running work, temporary folder, connections, threads."""
+        if not self._initialized:
+            return
+        self._initialized = False
+        self.cancel("the agent was finalized")
+        self.hooks.before_finalize.invoke_sync(self)
+        if self._portal is not None:
+            if self.model is not None and self.parent is None:
+                self._portal.start(self.model.aclose()).result(timeout=10)
+            self._portal.close()
+            self._portal = None
+        if self._owns_workspace:
+            self.workspace.close()
+
+    def __enter__(self) -> Agent[Agent.T.Init]:
+        return self.initialize()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finalize()
+
+    @property
+    def policy(self) -> PolicyState:
+        """The permissions of this agent: ``state["__builtin_tool_policy"]``."""
+        self.initialize()
+        return cast("PolicyState", self.state[POLICY_KEY])
+
+    # -- what to say ----------------------------------------------------------------------------
+
+    def system(self, text: str) -> Agent[S]:
+        """Add *text* to the system message."""
+        self._system.append(text)
+        return self
+
+    def system_text(self) -> str:
+        """Return the system message."""
+        return "\n\n".join(self._system)
+
+    def instruct(self, text: str, images: Sequence[Image] | None = None) -> Agent[S]:
+        """Set what the next run is asked."""
+        self._prompt = Message("user", text, tuple(images or ()))
+        return self
+
+    def steer(self, text: str) -> bool:
+        """Speak into the running turn; False when none runs."""
+        if self._run is None:
+            return False
+        self._steers.append(text)
+        return True
+
+    def has_steers(self) -> bool:
+        """Tell whether a steer waits."""
+        return bool(self._steers)
+
+    def take_steers(self) -> list[str]:
+        """Return the steers that wait, and forget them."""
+        texts, self._steers = self._steers, []
+        return texts
+
+    # -- running --------------------------------------------------------------------------------
+
+    def execute(
+        self,
+        schema: Any = None,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[Any, ErrorInfo]:
+        """Run to the answer and return it; sync tools run on this thread.
+
+        Args:
+            schema: A type or JSON schema that the answer must meet; the Result then holds its value.
+            max_iterations: Steps (model requests) at most.
+            context: What tools see as ``ctx.value``.
+            tools: More tools, for this run only.
+
+        Raises:
+            RuntimeError: Called inside a running event loop; use `aexecute` there.
+            KeyboardInterrupt: Ctrl-C; the run was cancelled first.
+        """
+        _refuse_running_loop()
+        runner = CallerRunner()
+        run = self._new_run(runner, schema, max_iterations, context, tools)
+        if self._portal is None:
+            self._portal = Portal()
+            weakref.finalize(self, self._portal.close)
+        future = self._portal.start(_drive(run))
+        future.add_done_callback(lambda _: runner.stop())
+        interrupted = runner.serve(lambda: run.token.cancel("interrupted (Ctrl-C)"))
+        result = future.result()
+        if interrupted:
+            raise KeyboardInterrupt
+        return result
+
+    async def aexecute(
+        self,
+        schema: Any = None,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[Any, ErrorInfo]:
+        """The same as `execute` for async callers; sync tools run in worker threads."""
+        return await _drive(self._new_run(ThreadRunner(), schema, max_iterations, context, tools))
+
+    async def events(
+        self,
+        schema: Any = None,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+        shown: str = "",
+    ) -> AsyncIterator[Event]:
+        """The same run as `aexecute`, as a stream of typed events; `TurnCompleted` comes last."""
+        run = self._new_run(ThreadRunner(), schema, max_iterations, context, tools, shown)
+        async for event in run.events():
+            yield event
+
+    def _new_run(
+        self,
+        runner: SyncRunner,
+        schema: Any,
+        max_iterations: int,
+        context: Any,
+        tools: Sequence[Callable[..., Any]] | None,
+        shown: str = "",
+    ) -> Run:
+        self.initialize()
+        if self._run is not None:
+            raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")
+        toolbox = self.toolbox
+        if tools:
+            toolbox = toolbox.clone()
+            names = {tool.name for tool in toolbox.list_tools(include_disabled=True)}
+            toolbox.register(*tools)
+            if len(toolbox.list_tools(include_disabled=True)) != len(names) + len(tools):
+                raise ToolConflict("Conflict tool name: a tool for this run has the name of one of the agent's")
+        prompt, self._prompt = self._prompt, None
+        if prompt is not None:
+            self.turn += 1
+        return Run(
+            self,
+            prompt,
+            toolbox=toolbox,
+            runner=runner,
+            context=context,
+            max_iterations=max_iterations,
+            schema=schema,
+            shown=shown,
+        )
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the running turn, from any thread; sub-agents end with it."""
+        run = self._run
+        if run is not None:
+            run.token.cancel(reason)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._run is not None
+
+    # -- for the loop and the built-in tools ----------------------------------------------------
+
+    async def aresolve_model(self) -> ChatModel:
+        """Return the model; the configured one when none was given.
+
+        Raises:
+            ConfigError: None is configured; the text says how to.
+        """
+        if self.model is None:
+            from xun.models.openai import OpenAIModel
+
+            self.model = OpenAIModel()
+        return self.model
+
+    @property
+    def context_window(self) -> int | None:
+        """The model's context in tokens, where it is known."""
+        return None if self.model is None else self.model.context_window
+
+    def new_token(self) -> CancelToken:
+        """Return a token for a new run; the parent's cancellation reaches it."""
+        return CancelToken(None if self.parent is None else self.parent.current_token())
+
+    def current_token(self) -> CancelToken | None:
+        """Return the token of the running turn."""
+        return None if self._run is None else self._run.token
+
+    def current_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the event loop of the running turn."""
+        return None if self._run is None else self._run.loop
+
+    def run_begins(self, run: Run) -> None:
+        """Note the run that is under way."""
+        self._run = run
+
+    def run_ends(self, run: Run) -> None:
+        """Forget the run and what was meant for it only."""
+        self._run = None
+        self._steers.clear()
+        self.hooks.after_execution_step.drop_run(run)
+
+    def add_usage(self, usage: Usage, run: Run | None = None) -> None:
+        """Count *usage* here, for the run, and in the purse of every parent."""
+        self.usage += usage
+        current = run or self._run
+        if current is not None:
+            current.usage += usage
+        if self.parent is not None:
+            self.parent.add_usage(usage)
+
+    def record(self, event: Event) -> None:
+        """Put *event* into the running stream, or to the listener outside a run; from any thread."""
+        run = self._run
+        if run is not None:
+            run.channel.put(event)
+        elif self.listener is not None:
+            self.listener(event)
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("execute() can't block inside a running event loop: await aexecute() instead.")
+
+
+async def _drive(run: Run) -> Result[Any, ErrorInfo]:
+    async for _ in run.events():
+        pass
+    return run.result

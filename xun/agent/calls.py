@@ -1,0 +1,246 @@
+"""The tool calls of one message: hooks, order, time limits, cancellation, results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from xun._serialize import to_jsonable
+from xun.agent.hooks import HookedCall
+from xun.errors import CancelledError, Denied, ToolCallFormatError
+from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
+from xun.messages import Message, ToolCall
+from xun.result import ErrorInfo, Result
+from xun.tools.context import CallScope
+from xun.tools.function import Function, failure
+from xun.tools.images import check_image
+from xun.tools.output import ToolOutput
+from xun.tools.running import timed_out
+
+if TYPE_CHECKING:
+    from xun.agent.loop import Run
+
+_NOT_RUN = "The run was interrupted before this call; it did not run."
+_STOPPED = "The run was interrupted while this call ran; it was stopped."
+_ABANDONED = "The run was interrupted; this call did not stop in time and may still have effects."
+
+
+class ToolPhase:
+    """Runs the calls of one assistant message.
+
+    Attributes:
+        messages: The tool messages, in call order, once `events` is through.
+        final: The result that ends the run, where a tool that may do so succeeded.
+        bad_calls: How many of the calls were malformed.
+    """
+
+    def __init__(self, run: Run, calls: tuple[ToolCall, ...], *, cut: bool) -> None:
+        self._run = run
+        self._calls = calls
+        self._cut = cut
+        self._results: dict[int, Message] = {}
+        self.final: Result[Any, Any] | None = None
+        self.bad_calls = 0
+
+    @property
+    def messages(self) -> list[Message]:
+        """The tool messages in the order of the calls."""
+        return [self._results[index] for index in sorted(self._results)]
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Run the calls and yield their events as they come."""
+        hooked = [HookedCall(call.id, call.name, call.arguments) for call in self._calls]
+        await self._run.agent.hooks.before_tool_call.invoke(hooked)
+        task = asyncio.create_task(self._all(hooked))
+        async for event in self._run.channel.drain(task):
+            yield event
+
+    async def _all(self, hooked: list[HookedCall]) -> None:
+        batch: list[tuple[int, HookedCall]] = []
+        for index, call in enumerate(hooked):
+            tool = self._run.toolbox.get(call.name)
+            if tool is not None and tool.attr.sequential:
+                await self._batch(batch)
+                batch = []
+                await self._one(index, call)
+            else:
+                batch.append((index, call))
+        await self._batch(batch)
+
+    async def _batch(self, batch: list[tuple[int, HookedCall]]) -> None:
+        width = self._run.agent.config.max_parallel_calls
+        for start in range(0, len(batch), width):
+            await asyncio.gather(*(self._one(index, call) for index, call in batch[start : start + width]))
+
+    async def _one(self, index: int, call: HookedCall) -> None:
+        run, agent = self._run, self._run.agent
+        run.channel.put(ToolStarted(agent=agent.name, call_id=call.id, tool=call.name, args=_shown(call.arguments)))
+        started = time.monotonic()
+        scope = run.scope(call.id)
+        result = await self._through_hooks(call, scope)
+        for replaced in await agent.hooks.after_tool_call.invoke(call, result):
+            if isinstance(replaced, Result):
+                result = replaced
+        result, display = self._unpack(result)
+        value, content, result = _as_text(result)
+        error = result.value if result.is_err() else None
+        content = clip(content, agent.config.max_output)
+        if result.status == "format_error":
+            self.bad_calls += 1
+        tool = run.toolbox.get(call.name)
+        if tool is not None and tool.attr.ends_run and result.is_ok():
+            self.final = result
+        self._results[index] = Message("tool", content, tool_call_id=call.id, tool_name=call.name)
+        run.channel.put(
+            ToolCompleted(
+                agent=agent.name,
+                call_id=call.id,
+                tool=call.name,
+                ok=result.is_ok(),
+                status=result.status,
+                result=value,
+                content=content,
+                display=display,
+                error=None if error is None else _error_json(error),
+                duration_ms=round((time.monotonic() - started) * 1000),
+                files=tuple(scope.files),
+            )
+        )
+
+    def _unpack(self, result: Result[Any, Any]) -> tuple[Result[Any, Any], str]:
+        """Take a ToolOutput apart: its images follow the step, its display goes to the person."""
+        output = result.value
+        if not result.is_ok() or not isinstance(output, ToolOutput):
+            return result, ""
+        try:
+            images = tuple(check_image(image) for image in output.images)
+        except ValueError as exc:
+            return failure(exc), ""
+        if images:
+            self._run.agent.hooks.after_execution_step.add_once(
+                lambda end: end.add_user_message(output.msg, images), run=self._run
+            )
+        return Result.Ok(output.value), output.display
+
+    async def _through_hooks(self, call: HookedCall, scope: CallScope) -> Result[Any, Any]:
+        async def last(inner: HookedCall) -> Result[Any, Any]:
+            return await self._call(inner, scope)
+
+        chain = last
+        for wrapper in reversed(self._run.agent.hooks.wrap_tool_call.take()):
+            chain = _wrapped(wrapper, chain)
+        return await chain(call)
+
+    async def _call(self, call: HookedCall, scope: CallScope) -> Result[Any, Any]:
+        if call.denied is not None:
+            reason = call.denied
+            return failure(Denied(f"A hook denied the call of {call.name}: {reason}", source="hook", reason=reason))
+        if call.result is not None:
+            return call.result
+        if self._run.token.reason is not None:
+            return _cancelled(_NOT_RUN)
+        if self._cut:
+            return failure(
+                ToolCallFormatError(
+                    "The reply was cut before it was complete, so the call did not run. Send it again in smaller parts."
+                )
+            )
+        try:
+            tool, prepared = self._run.toolbox.prepare(
+                self._run.agent, call.name, call.arguments, self._run.context, call_id=call.id, scope=scope
+            )
+        except ToolCallFormatError as exc:
+            return failure(exc)
+        return await self._settle(tool, prepared)
+
+    async def _settle(self, tool: Function, prepared: Callable[[], Any]) -> Result[Any, Any]:
+        work: asyncio.Future[Result[Any, Any]]
+        work = asyncio.ensure_future(prepared() if tool.is_async else self._run.runner.run(prepared))
+        stopped = asyncio.ensure_future(self._run.stopped.wait())
+        try:
+            await asyncio.wait({work, stopped}, timeout=tool.attr.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and not stopped.done():
+                work.cancel()
+                return timed_out(tool, tool.attr.timeout or 0.0)
+            if not work.done():
+                if tool.is_async:
+                    work.cancel()
+                await asyncio.wait({work}, timeout=self._run.agent.config.cancel_grace)
+        finally:
+            stopped.cancel()
+        return self._outcome(work)
+
+    def _outcome(self, work: asyncio.Future[Result[Any, Any]]) -> Result[Any, Any]:
+        if not work.done():
+            work.cancel()
+            return _cancelled(_ABANDONED)
+        if work.cancelled():
+            return _cancelled(_STOPPED)
+        exc = work.exception()
+        if exc is None:
+            return work.result()
+        if isinstance(exc, CancelledError):
+            self._run.token.cancel(exc.reason)
+            return _cancelled(_STOPPED)
+        raise exc
+
+
+def _wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(hooked: HookedCall) -> Result[Any, Any]:
+        value = await wrapper(hooked, inner)
+        return value if isinstance(value, Result) else Result.Ok(value)
+
+    return call
+
+
+def _cancelled(text: str) -> Result[Any, ErrorInfo]:
+    return Result.Err(ErrorInfo(text, text, "cancelled"), "cancelled")
+
+
+def _as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
+    """Return the value as JSON, the text that the model reads, and the result; a failure to serialise is an Err."""
+    if result.is_ok():
+        try:
+            value = to_jsonable(result.value)
+        except TypeError as exc:
+            result = failure(exc)
+        else:
+            return value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), result
+    error = result.value
+    return None, error.error if isinstance(error, ErrorInfo) else str(error), result
+
+
+def _error_json(error: Any) -> dict[str, Any]:
+    if isinstance(error, ErrorInfo):
+        return {**error.to_json(), "kind": error.kind, **({"facts": error.facts} if error.facts else {})}
+    return {"error": str(error), "details": repr(error), "kind": "error"}
+
+
+def _shown(arguments: str | dict[str, Any]) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def clip(text: str, limit: int) -> str:
+    """Return *text* with its middle cut so that about *limit* characters stay."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[... {cut} characters cut of {len(text)} ...]\n{text[-half:]}"
+
+
+def live_output(channel: Any, agent: str, call_id: str) -> Callable[[str, str], None]:
+    """Return the function by which a tool shows live output."""
+
+    def emit(text: str, stream: str) -> None:
+        channel.put(ToolOutput(agent=agent, call_id=call_id, stream=stream, text=text))
+
+    return emit

@@ -1,0 +1,45 @@
+"""AgentConfig: the limits and habits of one agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xun.models.base import ChatModel
+
+
+@dataclass(slots=True)
+class AgentConfig:
+    """Settings of an agent; every limit has a default and is checked before each request.
+
+    Attributes:
+        auto_confirm: Answer questions with their default, without asking; writes no grant. A command that
+            the risk assessment rejects is refused all the same.
+        retry_attempts: Tries of one model request, the first included.
+        max_tokens: Tokens of one run, sub-agents included; None for no limit.
+        max_cost_usd: US dollars of one run; None for no limit.
+        max_seconds: Wall time of one run; None for no limit.
+        max_bad_calls: Malformed calls in a row that end the run.
+        max_parallel_calls: Tool calls of one message that run at the same time.
+        max_output: Characters of one tool result that the model reads; more is cut in the middle.
+        schema_attempts: Tries to meet ``execute(schema=)``.
+        risk_enabled: Assess unlisted commands before asking.
+        risk_model: The model that assesses; None for the agent's own.
+        risk_timeout: Seconds for one assessment; after them it counts as unsure.
+        cancel_grace: Seconds that running tools get to end after a cancellation.
+    """
+
+    auto_confirm: bool = False
+    retry_attempts: int = 5
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_seconds: float | None = None
+    max_bad_calls: int = 3
+    max_parallel_calls: int = 8
+    max_output: int = 100_000
+    schema_attempts: int = 3
+    risk_enabled: bool = True
+    risk_model: ChatModel | None = None
+    risk_timeout: float = 30.0
+    cancel_grace: float = 3.0

@@ -1,0 +1,109 @@
+"""The history of a conversation: what a request may hold, and how it is rebuilt from events."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from xun.events import ContextAdded, Event, MessageCompleted, Steer, ToolCompleted, TurnStarted
+from xun.messages import Image, Message, ToolCall
+
+_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_UNANSWERED = "This call has no result: the run ended before the tool came back. It may have run."
+
+
+def normalise(history: Sequence[Message]) -> list[Message]:
+    """Return *history* as every provider accepts it; a pure function, the same live and on resume.
+
+    Every call is answered exactly once, directly after it and in order; results of unknown calls
+    are dropped; ids are unique; names hold only letters, digits, ``_`` and ``-``; no text holds a
+    lone surrogate; there is no assistant message without text and calls.
+    """
+    messages: list[Message] = []
+    used: set[str] = set()
+    index = 0
+    while index < len(history):
+        message = history[index]
+        index += 1
+        if message.role == "tool":
+            continue
+        if message.role != "assistant":
+            messages.append(_clean(message))
+            continue
+        results: dict[str, Message] = {}
+        while index < len(history) and history[index].role == "tool":
+            results.setdefault(history[index].tool_call_id, history[index])
+            index += 1
+        messages.extend(_step(message, results, used))
+    return messages
+
+
+def _step(message: Message, results: dict[str, Message], used: set[str]) -> list[Message]:
+    if not message.tool_calls:
+        return [_clean(message)] if message.text else []
+    calls: list[ToolCall] = []
+    answers: list[Message] = []
+    for call in message.tool_calls:
+        unique = _unique(call.id, used)
+        name = _NAME.sub("_", call.name)[:64] or "unnamed"
+        result = results.pop(call.id, None)
+        text = _UNANSWERED if result is None else scrub(result.text)
+        calls.append(ToolCall(unique, name, scrub(call.arguments) or "{}"))
+        answers.append(Message("tool", text, tool_call_id=unique, tool_name=name))
+    return [replace(_clean(message), tool_calls=tuple(calls)), *answers]
+
+
+def _unique(call_id: str, used: set[str]) -> str:
+    base = scrub(call_id) or "call"
+    unique, number = base, 2
+    while unique in used:
+        unique, number = f"{base}_{number}", number + 1
+    used.add(unique)
+    return unique
+
+
+def _clean(message: Message) -> Message:
+    text = scrub(message.text)
+    return message if text == message.text else replace(message, text=text)
+
+
+def scrub(text: str) -> str:
+    """Return *text* with lone surrogates replaced, so that it can be encoded as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def attachments(images: Iterable[Image]) -> tuple[dict[str, Any], ...]:
+    """Return *images* in the JSON form of events."""
+    return tuple({"media_type": i.media_type, "data": base64.b64encode(i.data).decode()} for i in images)
+
+
+def images_of(items: Iterable[dict[str, Any]]) -> tuple[Image, ...]:
+    """Return the images of an event's attachments."""
+    return tuple(Image(base64.b64decode(item["data"]), item["media_type"]) for item in items)
+
+
+def from_events(events: Iterable[Event], agent: str = "main") -> list[Message]:
+    """Rebuild the history of *agent* from stored events."""
+    history: list[Message] = []
+    for event in events:
+        if event.agent != agent:
+            continue
+        if isinstance(event, TurnStarted):
+            history.append(Message("user", event.input, images_of(event.attachments)))
+        elif isinstance(event, MessageCompleted):
+            calls = tuple(ToolCall(c["id"], c["name"], c["arguments"]) for c in event.calls)
+            history.append(Message("assistant", event.text, tool_calls=calls, reasoning=event.reasoning))
+        elif isinstance(event, ToolCompleted):
+            history.append(Message("tool", event.content, tool_call_id=event.call_id, tool_name=event.tool))
+        elif isinstance(event, Steer):
+            history.append(Message("user", event.text))
+        elif isinstance(event, ContextAdded):
+            history.append(Message("user", event.text, images_of(event.attachments)))
+    return history

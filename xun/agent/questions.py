@@ -1,0 +1,201 @@
+"""Questions of a run to a person: through the Chooser, or settled by a rule in a person's place."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from xun.choice import ChoiceOutcome, ChoiceRequest, Option
+from xun.errors import CancelledError, Denied
+from xun.tools.running import run_blocking
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+
+
+def new_request_id() -> str:
+    """Return an id that no other question of this process has."""
+    return f"q{next(_numbers)}"
+
+
+class NobodyToAsk(Denied):
+    """There is no chooser, so the question is answered with no."""
+
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            f"Nobody can be asked: {question} (give the agent a chooser, allow it beforehand, or set auto_confirm)",
+            source="none",
+        )
+
+
+async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]:
+    """Return the answer to *request*: by auto_confirm where that may answer, else by the chooser.
+
+    Raises:
+        NobodyToAsk: The agent has no chooser.
+        CancelledError: The run was cancelled while the question was open.
+    """
+    if agent.config.auto_confirm and not request.skip_auto_confirm:
+        return ChoiceOutcome(_default(request), "auto", decided_by="auto_confirm")
+    if agent.chooser is None:
+        raise NobodyToAsk(request.prompt)
+    token = agent.current_token()
+    task = asyncio.ensure_future(agent.chooser.choose(request))
+    if token is None:
+        return await task
+    loop = asyncio.get_running_loop()
+    forget = token.on_cancel(lambda _: loop.call_soon_threadsafe(task.cancel))
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if token.reason is not None:
+            raise CancelledError(token.reason) from None
+        raise
+    finally:
+        forget()
+
+
+def _default(request: ChoiceRequest) -> Any:
+    if request.default is not None:
+        return request.default
+    return request.options[0].value if request.options else ""
+
+
+def _wait_for(agent: Agent[Any], coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run *coroutine* from the sync code of a tool: in the run's own loop where there is one.
+
+    Raises:
+        RuntimeError: Called on the engine's own loop, which would wait for itself.
+    """
+    loop = agent.current_loop()
+    if loop is None or loop.is_closed():
+        return run_blocking(coroutine)
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if running is loop:
+        coroutine.close()
+        raise RuntimeError(
+            "This call would block the event loop that has to answer it; "
+            "in async code await aget_choice(), aget_confirm() or aask() instead."
+        )
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+
+def choice_request(
+    agent: Agent[Any],
+    prompt: str,
+    choices: Sequence[str],
+    *,
+    message: str = "",
+    default: str | None = None,
+    allow_extra: bool = False,
+    skip_auto_confirm: bool = False,
+) -> ChoiceRequest:
+    """Build a free question.
+
+    Raises:
+        ValueError: The default is none of the choices, or there is nothing to choose.
+    """
+    if default is not None and default not in choices:
+        raise ValueError(f"The default {default!r} is none of the choices: {', '.join(choices)}")
+    if not choices and not allow_extra:
+        raise ValueError("A question needs choices, or allow_extra=True for a free answer")
+    options = tuple(Option(value, value, str(index)) for index, value in enumerate(choices, 1))
+    return ChoiceRequest(
+        new_request_id(),
+        "choice",
+        prompt,
+        options,
+        default,
+        agent=agent.name,
+        message=message,
+        allow_extra=allow_extra,
+        skip_auto_confirm=skip_auto_confirm,
+    )
+
+
+def confirm_request(
+    agent: Agent[Any], prompt: str, *, message: str = "", default: bool = True, skip_auto_confirm: bool = False
+) -> ChoiceRequest:
+    """Build a yes/no question."""
+    options = (Option(True, "Yes", "y"), Option(False, "No", "n"))
+    return ChoiceRequest(
+        new_request_id(),
+        "confirm",
+        prompt,
+        options,
+        default,
+        agent=agent.name,
+        message=message,
+        skip_auto_confirm=skip_auto_confirm,
+    )
+
+
+class Asking:
+    """The part of an agent that asks a person; mixed into `Agent`."""
+
+    def _agent(self) -> Agent[Any]:
+        return cast("Agent[Any]", self)
+
+    def get_choice(
+        self,
+        prompt: str,
+        choices: Sequence[str],
+        message: str = "",
+        *,
+        default: str | None = None,
+        allow_extra: bool = False,
+        skip_auto_confirm: bool = False,
+    ) -> ChoiceOutcome[str]:
+        """Ask the person to choose, from a tool's thread.
+
+        Raises:
+            Denied: Nobody can be asked.
+            RuntimeError: Called on the event loop of the run; await `aget_choice` there.
+        """
+        request = choice_request(
+            self._agent(),
+            prompt,
+            choices,
+            message=message,
+            default=default,
+            allow_extra=allow_extra,
+            skip_auto_confirm=skip_auto_confirm,
+        )
+        return self.ask(request)
+
+    async def aget_choice(self, prompt: str, choices: Sequence[str], **options: Any) -> ChoiceOutcome[str]:
+        """The same as `get_choice`, from async code."""
+        return await _aask(self._agent(), choice_request(self._agent(), prompt, choices, **options))
+
+    def get_confirm(
+        self, prompt: str, message: str = "", *, default: bool = True, skip_auto_confirm: bool = False
+    ) -> ChoiceOutcome[bool]:
+        """Ask the person yes or no, from a tool's thread; ``.choice`` is a bool."""
+        agent = self._agent()
+        request = confirm_request(agent, prompt, message=message, default=default, skip_auto_confirm=skip_auto_confirm)
+        return self.ask(request)
+
+    async def aget_confirm(self, prompt: str, **options: Any) -> ChoiceOutcome[bool]:
+        """The same as `get_confirm`, from async code."""
+        return await _aask(self._agent(), confirm_request(self._agent(), prompt, **options))
+
+    def ask(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+        """Ask a prepared question, from a tool's thread."""
+        return _wait_for(self._agent(), _aask(self._agent(), request))
+
+    async def aask(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+        """Ask a prepared question, from async code."""
+        return await _aask(self._agent(), request)
+
+    def wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run *coroutine* from a tool's thread, in the run's event loop where there is one."""
+        return _wait_for(self._agent(), coroutine)

@@ -1,0 +1,95 @@
+"""How a prepared call is made: on this thread, in a worker thread, or awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, cast
+
+from xun.result import ErrorInfo, Result
+from xun.tools.function import Function
+
+T = TypeVar("T")
+
+
+def run_sync(tool: Function, call: Callable[[], Any]) -> Result[Any, Any]:
+    """Make the call on this thread; an async tool, or one with a time limit, runs beside it."""
+    if tool.is_async or tool.attr.timeout is not None:
+        return run_blocking(run_async(tool, call))
+    return cast("Result[Any, Any]", call())
+
+
+async def run_async(tool: Function, call: Callable[[], Any]) -> Result[Any, Any]:
+    """Make the call without blocking the event loop, within the tool's own time limit."""
+    limit = tool.attr.timeout
+    work: Any = call() if tool.is_async else in_thread(call)
+    if limit is None:
+        return cast("Result[Any, Any]", await work)
+    try:
+        return cast("Result[Any, Any]", await asyncio.wait_for(work, limit))
+    except TimeoutError:
+        return timed_out(tool, limit)
+
+
+def timed_out(tool: Function, limit: float) -> Result[Any, ErrorInfo]:
+    """Return the Result of a call that passed its time limit."""
+    text = f"Tool {tool.name} did not finish within its limit of {limit:g} s and was given up."
+    return Result.Err(ErrorInfo(text, f"timeout after {limit:g} s", "timeout"), "timeout")
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run *call* in a thread of its own, with the context variables copied.
+
+    The thread is a daemon: a tool that ignores cancellation can't keep the process alive.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        value, error = None, None
+        try:
+            value = context.run(call)
+        except BaseException as exc:  # noqa: BLE001 - handed to the awaiting side
+            error = exc
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:
+            # The loop is closed: nobody waits for this result any more.
+            return
+
+    threading.Thread(target=work, name="xun-tool", daemon=True).start()
+    return await future
+
+
+def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end from sync code, also where this thread's loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    outcome: list[T] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(coroutine))
+        except BaseException as exc:  # noqa: BLE001 - raised again on the calling thread
+            failed.append(exc)
+
+    thread = threading.Thread(target=work, name="xun-async", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return outcome[0]

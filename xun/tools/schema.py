@@ -1,0 +1,256 @@
+"""From a function's signature to a pydantic model, and from JSON to its arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+from xun.errors import ToolCallFormatError
+from xun.tools.coerce import ListRule, list_rule, read_list
+from xun.tools.context import ToolCallContext
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_EMPTY = inspect.Parameter.empty
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter that the model fills in."""
+
+    name: str
+    annotation: Any
+    default: Any = _EMPTY
+    positional_only: bool = False
+    rule: ListRule | None = None
+
+
+@dataclass
+class Signature:
+    """What a tool function takes: the model's parameters, and where its context goes.
+
+    The pydantic model is built at first use: building costs over a millisecond, and most of the
+    tools of a short session are never called.
+    """
+
+    tool: str
+    params: tuple[Param, ...]
+    context_params: tuple[str, ...] = ()
+    context_positional: tuple[int, ...] = field(default=())
+
+    @cached_property
+    def args_model(self) -> type[BaseModel]:
+        """The pydantic model of the arguments; extra fields are forbidden."""
+        from pydantic import ConfigDict, Field, create_model
+
+        fields: dict[str, Any] = {}
+        for index, param in enumerate(self.params):
+            default = ... if param.default is _EMPTY else param.default
+            if self.field_names[index] == param.name:
+                fields[param.name] = (param.annotation, default)
+            else:
+                fields[self.field_names[index]] = (param.annotation, Field(default, alias=param.name))
+        config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+        try:
+            return create_model(f"{self.tool}_arguments", __config__=config, **fields)
+        except Exception as exc:
+            raise TypeError(f"Tool {self.tool}: a parameter type can't be described to a model: {exc}") from exc
+
+    @cached_property
+    def field_names(self) -> tuple[str, ...]:
+        """The model's field name for each parameter; differs where pydantic reserves the name."""
+        from pydantic import BaseModel
+
+        return tuple(
+            f"param_{index}_" if param.name.startswith("_") or hasattr(BaseModel, param.name) else param.name
+            for index, param in enumerate(self.params)
+        )
+
+    @cached_property
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON schema that the model sees."""
+        from pydantic.json_schema import GenerateJsonSchema
+
+        class Quiet(GenerateJsonSchema):
+            # A default that is no JSON value is left out of the schema; that is no reason to warn.
+            ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+        schema = self.args_model.model_json_schema(by_alias=True, schema_generator=Quiet)
+        schema.setdefault("properties", {})
+        schema.setdefault("required", [])
+        schema.pop("title", None)
+        return schema
+
+    @cached_property
+    def _rules(self) -> dict[str, ListRule]:
+        return {param.name: param.rule for param in self.params if param.rule is not None}
+
+    @cached_property
+    def _validate(self) -> Callable[..., Any]:
+        return self.args_model.__pydantic_validator__.validate_json
+
+    def bind(self, arguments: dict[str, Any] | str) -> tuple[list[Any], dict[str, Any]]:
+        """Validate *arguments* and return positional and keyword arguments of the call.
+
+        Defaults that the model did not fill in are left to the function itself.
+
+        Raises:
+            ToolCallFormatError: The arguments are no JSON object, or do not fit; the text says how to repair them.
+        """
+        text = self._as_text(arguments)
+        from pydantic import ValidationError
+
+        try:
+            model = self._validate(text, strict=True)
+        except ValidationError as exc:
+            raise self._invalid(exc, text) from None
+        given = model.__pydantic_fields_set__
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        values = model.__dict__
+        for param, name in zip(self.params, self.field_names, strict=True):
+            if param.positional_only:
+                args.append(values[name])
+            elif name in given:
+                kwargs[param.name] = values[name]
+        return args, kwargs
+
+    def _as_text(self, arguments: dict[str, Any] | str) -> str:
+        if isinstance(arguments, str):
+            text = arguments if arguments.strip() else "{}"
+            if not self._rules and text.lstrip().startswith("{"):
+                return text
+            data = decode_object(self.tool, text)
+        else:
+            data = arguments
+        changed = self._read_lists(data)
+        if changed is data and isinstance(arguments, str):
+            return text
+        try:
+            return json.dumps(changed)
+        except (TypeError, ValueError) as exc:
+            raise ToolCallFormatError(f"Tool {self.tool}: the arguments are no JSON values: {exc}") from None
+
+    def _read_lists(self, data: dict[str, Any]) -> dict[str, Any]:
+        changed = data
+        for name, rule in self._rules.items():
+            value = data.get(name)
+            if not isinstance(value, str):
+                continue
+            try:
+                parsed = read_list(value, rule)
+            except ValueError as exc:
+                raise ToolCallFormatError(f"Tool {self.tool}: parameter {name}: {exc}") from None
+            if changed is data:
+                changed = dict(data)
+            changed[name] = parsed
+        return changed
+
+    def _invalid(self, exc: Any, text: str) -> ToolCallFormatError:
+        errors = exc.errors(include_url=False, include_context=False)
+        if any(error["type"] == "json_invalid" for error in errors):
+            decode_object(self.tool, text)
+        lines = []
+        for error in errors[:10]:
+            where = ".".join(str(part) for part in error["loc"]) or "arguments"
+            if error["type"] == "extra_forbidden":
+                names = ", ".join(param.name for param in self.params) or "none"
+                lines.append(f"{where}: no such parameter (it takes: {names})")
+            elif error["type"] == "missing":
+                lines.append(f"{where}: required, but missing")
+            else:
+                got = type(error.get("input")).__name__
+                lines.append(f"{where}: {error['msg'][:1].lower()}{error['msg'][1:]}, got {got}")
+        return ToolCallFormatError(f"Tool {self.tool}: invalid arguments; the tool did not run.\n" + "\n".join(lines))
+
+
+def decode_object(tool: str, text: str) -> dict[str, Any]:
+    """Decode the arguments of a call; "" means none.
+
+    Raises:
+        ToolCallFormatError: The text is no valid JSON, or no object.
+    """
+    if not text.strip():
+        return {}
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise ToolCallFormatError(
+            f"Tool {tool}: the arguments are not valid JSON ({exc}); the tool did not run. Send one JSON object."
+        ) from None
+    if not isinstance(data, dict):
+        raise ToolCallFormatError(
+            f"Tool {tool}: the arguments must be a JSON object, got {type(data).__name__}; the tool did not run."
+        )
+    return data
+
+
+def read_signature(tool: str, func: Callable[..., Any]) -> Signature:
+    """Read what *func* takes; *tool* is the name used in messages."""
+    params: list[Param] = []
+    context: list[str] = []
+    context_positional: list[int] = []
+    annotations = _Annotations(func)
+    declared = list(inspect.signature(func).parameters.values())
+    for index, item in enumerate(declared):
+        if item.kind in _VARIADIC or (index == 0 and item.name in ("self", "cls") and item.annotation is _EMPTY):
+            continue
+        annotation = annotations.resolve(item)
+        if _is_context(annotation, item.annotation):
+            if item.kind is inspect.Parameter.POSITIONAL_ONLY:
+                context_positional.append(len(params) + len(context_positional))
+            else:
+                context.append(item.name)
+            continue
+        positional = item.kind is inspect.Parameter.POSITIONAL_ONLY
+        params.append(Param(item.name, annotation, item.default, positional, list_rule(annotation)))
+    return Signature(tool, tuple(params), tuple(context), tuple(context_positional))
+
+
+class _Annotations:
+    """Resolves annotations one by one, so that one unknown name does not lose the others."""
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        target = inspect.unwrap(getattr(func, "func", func))
+        if not inspect.isroutine(target) and not inspect.isclass(target):
+            target = type(target).__call__
+        target = getattr(target, "__func__", target)
+        self._globals = getattr(target, "__globals__", {})
+        self._locals = {}
+        if isinstance(target, types.FunctionType):
+            self._locals = dict(inspect.getclosurevars(target).nonlocals)
+
+    def resolve(self, item: inspect.Parameter) -> Any:
+        annotation = item.annotation
+        if annotation is _EMPTY:
+            return Any if item.default is _EMPTY or item.default is None else type(item.default)
+        if not isinstance(annotation, str):
+            return annotation
+        try:
+            # The annotation is source text of the tool's own module, which has run already.
+            return eval(annotation, self._globals, self._locals)
+        except (NameError, AttributeError, SyntaxError, TypeError):
+            return Any
+
+
+def _is_context(annotation: Any, written: Any) -> bool:
+    if isinstance(written, str) and annotation is Any:
+        head = written.split("[", 1)
+        names = {head[0].strip().rsplit(".", 1)[-1]}
+        if len(head) > 1 and names & {"Optional", "Annotated", "Union"}:
+            names.add(head[1].split("[")[0].split("]")[0].split(",")[0].strip().rsplit(".", 1)[-1])
+        names |= {part.strip().split("[")[0].rsplit(".", 1)[-1] for part in written.split("|")}
+        return "ToolCallContext" in names
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(_is_context(arg, None) for arg in get_args(annotation))
+    if get_origin(annotation) is Annotated:
+        return _is_context(get_args(annotation)[0], None)
+    target = get_origin(annotation) or annotation
+    return isinstance(target, type) and issubclass(target, ToolCallContext)

@@ -1,0 +1,1 @@
+"""One conversation: its events, its file, its queue. No UI library in here."""
