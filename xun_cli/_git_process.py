@@ -35,9 +35,12 @@ class GitFailed(Exception):
 
 
 def find_program(name: str, avoid: Path) -> str | None:
-    """Return the absolute path of a program, never one in *avoid* or in a folder that PATH names relatively."""
+    """Return the absolute path of a program.
+
+    Never one in a folder that PATH names relatively, nor one in *avoid* or in a repository around it.
+    """
     path = os.environ.get("PATH", "").split(os.pathsep) + list(_FOLDERS)
-    inside = os.path.realpath(avoid)
+    inside = _outermost(avoid)
     for folder in path:
         if not os.path.isabs(folder):
             continue
@@ -102,6 +105,12 @@ def run_git(
         if child.returncode and not cut:
             raise GitFailed(_first_line(errors) or f"git ended with {child.returncode}")
     return output, cut
+
+
+def _outermost(folder: Path) -> str:
+    real = Path(os.path.realpath(folder))
+    around = [parent for parent in real.parents if parent.parent != parent and os.path.lexists(parent / ".git")]
+    return str(around[-1] if around else real)
 
 
 def _below(path: str, folder: str) -> bool:

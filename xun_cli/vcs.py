@@ -287,7 +287,8 @@ def _furnish(private: Path, repository: _Repository, options: list[tuple[str, st
     with suppress(FileNotFoundError):
         if index.stat().st_size > _INDEX_LIMIT:
             raise GitFailed("its index is too large")
-        shutil.copyfile(index, private / "index")
+        # With its time: git looks again at files that changed in the instant in which the index was written.
+        shutil.copy2(index, private / "index")
     for shared in repository.git_dir.glob("sharedindex.*"):
         (private / shared.name).symlink_to(shared)
     for name in _LINKED:
