@@ -1,0 +1,101 @@
+"""One record of a session as one line of JSON, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from typing import Any
+
+from xun._serialize import to_jsonable
+from xun.events import Event
+from xun_cli.session.envelope import VERSION, Envelope
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class NewerFormat(ValueError):
+    """A record was written in a newer format than this version reads."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"format {version}")
+        self.version = version
+
+
+def to_line(data: Any) -> str:
+    """Return *data* as one line of strict JSON that is valid UTF-8, without its newline.
+
+    Lone surrogates become U+FFFD and NaN and infinities become null, since no reader takes them.
+    """
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    except ValueError:
+        text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return to_jsonable(value)
+    except TypeError:
+        return str(value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def to_bytes(envelope: Envelope) -> bytes:
+    """Return the record of *envelope* with its newline."""
+    return to_line(envelope.to_json()).encode("utf-8") + b"\n"
+
+
+def from_bytes(line: bytes) -> Envelope | None:
+    """Read one record; None for an event type that this version does not know.
+
+    Raises:
+        NewerFormat: The record's format is newer than this version's.
+        ValueError: It is no record.
+    """
+    try:
+        data = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(data, dict):
+        raise ValueError("not an object")
+    version = data.get("v")
+    if isinstance(version, int) and version > VERSION:
+        raise NewerFormat(version)
+    envelope = Envelope.from_json(data)
+    if envelope is not None:
+        _check(envelope.event)
+    return envelope
+
+
+_KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+    ("str | None", (str, type(None))),
+    ("int | None", (int, type(None))),
+    ("dict[str, Any] | None", (dict, type(None))),
+    ("float | None", (int, float, type(None))),
+    ("str", str),
+    ("int", int),
+    ("bool", bool),
+    ("float", (int, float)),
+    ("tuple", tuple),
+)
+
+
+def _check(event: Event) -> None:
+    for item in dataclasses.fields(event):
+        for prefix, kinds in _KINDS:
+            if str(item.type).startswith(prefix):
+                if not isinstance(getattr(event, item.name), kinds):
+                    raise ValueError(f"{event.type}: {item.name} has a wrong type")
+                break

@@ -1,0 +1,238 @@
+"""Settings as data: every key, its type, its default. Read by `xun_cli.config`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class ProviderSettings:
+    """``[provider]``: where the model is.
+
+    Attributes:
+        base_url: Of an OpenAI-compatible server; "" means OpenAI's own.
+        api_key_env: The variable that holds the key; "" means XUN_API_KEY, then OPENAI_API_KEY.
+        headers: Sent with each request.
+        timeout: Seconds without any progress until a request counts as failed.
+        retries: How often a failed request is made again.
+        context_window: The model's size in tokens; 0 when unknown.
+        vision: The model takes images.
+    """
+
+    base_url: str = ""
+    api_key_env: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    timeout: float = 120.0
+    retries: int = 4
+    context_window: int = 0
+    vision: bool = True
+
+
+@dataclass(slots=True)
+class WorkspaceSettings:
+    """``[workspace]``: more folders for the tools."""
+
+    add_dirs: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ListSettings:
+    """One list of the policy: entries to add, built-in entries to leave out."""
+
+    allow: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PolicySettings:
+    """``[policy]``: what runs and what is written unasked."""
+
+    commands: ListSettings = field(default_factory=ListSettings)
+    writes: ListSettings = field(default_factory=ListSettings)
+
+
+@dataclass(slots=True)
+class RiskSettings:
+    """``[risk]``: the assessment of commands that no list allows.
+
+    Attributes:
+        enabled: Ask the assessor before the person.
+        model: Its model; "" means the session's.
+        timeout: Seconds until it counts as unsure.
+    """
+
+    enabled: bool = True
+    model: str = ""
+    timeout: float = 30.0
+
+
+@dataclass(slots=True)
+class BashSettings:
+    """``[bash]``: how commands run.
+
+    Attributes:
+        timeout: Seconds, where the model names none.
+        output_limit: Bytes of output that the model gets.
+        env_keep: Names of variables that commands see although they look like secrets.
+    """
+
+    timeout: float = 120.0
+    output_limit: int = 30_000
+    env_keep: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ToolSettings:
+    """``[tools]``: names or patterns of tools that are switched off."""
+
+    disable: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class UiSettings:
+    """``[ui]``: the front end.
+
+    Attributes:
+        mode: inline or plain.
+        editing: emacs or vi.
+        animations: Spinners move.
+        screen_reader: Never move the cursor, print each line once.
+        notify: auto, bell, osc9 or off: how a wait for you is announced.
+        notify_when: unfocused or always.
+        paste_fold_lines: A paste of more lines is shown folded.
+        paste_fold_chars: A paste of more characters is shown folded.
+        hints: Show hints.
+    """
+
+    mode: str = "inline"
+    editing: str = "emacs"
+    animations: bool = True
+    screen_reader: bool = False
+    notify: str = "auto"
+    notify_when: str = "unfocused"
+    paste_fold_lines: int = 15
+    paste_fold_chars: int = 1000
+    hints: bool = True
+
+
+@dataclass(slots=True)
+class SessionSettings:
+    """``[session]``: what is kept.
+
+    Attributes:
+        save: Store sessions.
+        keep_days: Sessions that were not used for longer are deleted at a start; 0 keeps all.
+    """
+
+    save: bool = True
+    keep_days: int = 30
+
+
+@dataclass(slots=True)
+class CompactSettings:
+    """``[compact]``: when old messages are replaced by a summary (percent of the model's size)."""
+
+    auto: bool = True
+    at_pct: float = 85.0
+
+
+@dataclass(slots=True)
+class LimitSettings:
+    """``[limits]``: the most that a turn or session may use; 0 means no limit.
+
+    Attributes:
+        steps: Model requests of one turn.
+        cost_usd: US dollars of one session, where prices are known.
+    """
+
+    steps: int = 512
+    cost_usd: float = 0.0
+
+
+@dataclass(slots=True)
+class Settings:
+    """Every setting, after all layers.
+
+    Attributes:
+        model: The model's name; "" means: ask the server for its first.
+        mode: ask, plan or auto-edit.
+        auto_confirm: Answer ordinary questions with their default.
+        keys: Key bindings: the name of an action to its keys; an empty list unbinds.
+        profile: The profile that was chosen, or "".
+        log: debug, or "" for no log.
+        origins: Where each value comes from, by dotted key; missing means built in.
+        warnings: What the user should know: unknown keys, ignored project settings.
+    """
+
+    model: str = ""
+    mode: str = "ask"
+    auto_confirm: bool = False
+    provider: ProviderSettings = field(default_factory=ProviderSettings)
+    workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    risk: RiskSettings = field(default_factory=RiskSettings)
+    bash: BashSettings = field(default_factory=BashSettings)
+    tools: ToolSettings = field(default_factory=ToolSettings)
+    ui: UiSettings = field(default_factory=UiSettings)
+    session: SessionSettings = field(default_factory=SessionSettings)
+    compact: CompactSettings = field(default_factory=CompactSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    profile: str = ""
+    log: str = ""
+    origins: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def get(self, key: str) -> Any:
+        """Return the value of a dotted key.
+
+        Raises:
+            KeyError: There is no such key.
+        """
+        value: Any = self
+        for part in key.split("."):
+            if not (dataclasses.is_dataclass(value) and part in {f.name for f in dataclasses.fields(value)}):
+                raise KeyError(key)
+            value = getattr(value, part)
+        if dataclasses.is_dataclass(value) or key in NOT_KEYS:
+            raise KeyError(key)
+        return value
+
+    def put(self, key: str, value: Any, origin: str) -> None:
+        """Set the value of a dotted key, checked before by `xun_cli.config.check_value`."""
+        *parts, last = key.split(".")
+        at: Any = self
+        for part in parts:
+            at = getattr(at, part)
+        setattr(at, last, value)
+        self.origins[key] = origin
+
+
+NOT_KEYS = frozenset({"origins", "warnings", "profile", "log"})
+"""Attributes of `Settings` that no file sets."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "mode": ("ask", "plan", "auto-edit"),
+    "ui.mode": ("inline", "plain"),
+    "ui.editing": ("emacs", "vi"),
+    "ui.notify": ("auto", "bell", "osc9", "off"),
+    "ui.notify_when": ("unfocused", "always"),
+}
+"""The values that a text setting may have, where they are limited."""
+
+
+def all_keys() -> dict[str, tuple[str, Any]]:
+    """Return every dotted key with its type as written and its default."""
+    return dict(_walk(Settings(), ""))
+
+
+def _walk(section: Any, prefix: str) -> Iterator[tuple[str, tuple[str, Any]]]:
+    for item in dataclasses.fields(section):
+        value = getattr(section, item.name)
+        if dataclasses.is_dataclass(value):
+            yield from _walk(value, f"{prefix}{item.name}.")
+        elif prefix or item.name not in NOT_KEYS:
+            yield prefix + item.name, (str(item.type), value)
