@@ -234,10 +234,11 @@ def _read(path: Path, root: Path | None, limit: int) -> Instructions | None:
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            return None
         data = file.read(limit)
     text = data.decode("utf-8", "ignore" if facts.st_size > limit else "replace").replace("\0", "")
     cut = max(0, facts.st_size - limit)

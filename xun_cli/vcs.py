@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -205,11 +206,14 @@ def _small(path: Path, limit: int = 4096) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return ""
-    with os.fdopen(handle, "rb") as file:
-        try:
-            return os.fsdecode(file.read(limit) or b"")
-        except OSError:
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             return ""
+        return os.fsdecode(os.read(handle, limit))
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
 
 
 def _branch(git_dir: Path) -> str:

@@ -147,6 +147,15 @@ def test_a_broken_git_file_is_no_repository(tmp_path: Path, content: bytes) -> N
     assert vcs.find_root(tmp_path) is None
 
 
+def test_folders_and_pipes_named_like_files_of_git_do_no_harm(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert vcs.find_root(tmp_path) is None
+    (tmp_path / ".git").unlink()
+    (tmp_path / ".git/HEAD").mkdir(parents=True)
+    assert vcs.read_branch(tmp_path) == "unknown"
+    assert vcs.status(tmp_path).dirty is None
+
+
 def test_a_broken_repository_is_unknown_not_clean(repo: Path) -> None:
     (repo / ".git/index").write_bytes(b"garbage")
     state = vcs.status(repo)
