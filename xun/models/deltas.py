@@ -1,0 +1,234 @@
+"""Put the pieces of a streamed answer together.
+
+Servers differ in how they send tool calls: with or without an index, the id in the first piece
+only or in each, several calls in one chunk, all calls under index 0, arguments as text, null or
+an object. What is settled here: no call is lost, none is joined with another, ids are unique
+within the answer, and a call of an unfinished answer never comes out.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from xun.errors import ModelReplyInvalid
+from xun.messages import ModelReply, ToolCall, Usage
+from xun.models.base import ReasoningDelta, TextDelta
+from xun.models.textcalls import find_calls
+
+_WHOLE = frozenset(
+    {"", "stop", "tool_calls", "function_call", "tool_use", "end_turn", "eos", "eos_token", "stop_sequence"}
+)
+"""Finish reasons of a complete answer; a call under any other is not to be run."""
+
+_TEXT_KEYS = ("content", "refusal")
+_REASONING_KEYS = ("reasoning_content", "reasoning")
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def is_complete(self) -> bool:
+        """Whether the arguments are an object already, so that another name means another call."""
+        try:
+            return isinstance(json.loads("".join(self.arguments)), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+class ReplyAssembler:
+    """Collect the chunks of one answer.
+
+    Attributes:
+        usage: The token figures as the server sent them last, or None.
+        finish_reason: The server's word, in lower case, or None while the answer goes on.
+        model: The name of the model that answers, as the server gave it, or "".
+    """
+
+    def __init__(self) -> None:
+        self.usage: dict[str, Any] | None = None
+        self.finish_reason: str | None = None
+        self.model = ""
+        self._text = Pieces()
+        self._reasoning = Pieces()
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+
+    def add(self, chunk: dict[str, Any]) -> list[TextDelta | ReasoningDelta]:
+        """Take one chunk (or one whole answer) and return the pieces to show.
+
+        Raises:
+            ModelReplyInvalid: The chunk has not the form of one.
+        """
+        if isinstance(chunk.get("usage"), dict):
+            self.usage = chunk["usage"]
+        if isinstance(chunk.get("model"), str):
+            self.model = chunk["model"]
+        choices = chunk.get("choices")
+        if choices is None or choices == []:
+            return []
+        if not isinstance(choices, list) or not isinstance(choices[0], dict):
+            raise ModelReplyInvalid("The model's answer has no proper list of choices")
+        choice = choices[0]
+        if choice.get("index") not in (None, 0):
+            return []
+        delta = choice.get("delta")
+        if not delta and not (self._calls or self._text.whole()):
+            delta = choice.get("message")
+        events = self._delta(delta) if isinstance(delta, dict) else []
+        if isinstance(choice.get("finish_reason"), str):
+            self.finish_reason = choice["finish_reason"].lower()
+        return events
+
+    def _delta(self, delta: dict[str, Any]) -> list[TextDelta | ReasoningDelta]:
+        events: list[TextDelta | ReasoningDelta] = []
+        # Some servers send the same notes under both keys.
+        notes = next((text for key in _REASONING_KEYS if (text := _as_text(delta.get(key)))), "")
+        if piece := self._reasoning.add(notes):
+            events.append(ReasoningDelta(piece))
+        for key in _TEXT_KEYS:
+            if piece := self._text.add(_as_text(delta.get(key))):
+                events.append(TextDelta(piece))
+        calls = delta.get("tool_calls")
+        for entry in calls if isinstance(calls, list) else ():
+            if isinstance(entry, dict):
+                self._add_call(entry)
+        if isinstance(delta.get("function_call"), dict):
+            self._add_call({"index": 0, "function": delta["function_call"]})
+        return events
+
+    def _add_call(self, entry: dict[str, Any]) -> None:
+        function = entry.get("function")
+        function = function if isinstance(function, dict) else {}
+        call_id, name = _as_text(entry.get("id")), _as_text(function.get("name"))
+        call = self._slot(entry.get("index"), call_id, name)
+        call.id = call.id or call_id
+        if name and name != call.name:
+            call.name += name
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict | list):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if isinstance(arguments, str) and arguments:
+            call.arguments.append(arguments)
+
+    def _slot(self, index: object, call_id: str, name: str) -> _Call:
+        """Find the call that a piece belongs to, or begin one."""
+        number = index if isinstance(index, int) and not isinstance(index, bool) else None
+        found: _Call | None
+        if number is not None:
+            found = self._by_index.get(number)
+        else:
+            same = [call for call in self._calls if call_id and call.id == call_id]
+            found = same[-1] if same else (self._calls[-1] if self._calls and not call_id else None)
+        if found is None or _begins_another(found, call_id, name, number is not None):
+            found = _Call()
+            self._calls.append(found)
+            if number is not None:
+                self._by_index[number] = found
+        return found
+
+    def finish(
+        self, *, complete: bool, names: Collection[str] = ()
+    ) -> tuple[ModelReply, list[TextDelta | ReasoningDelta]]:
+        """Return the answer and the pieces still held back.
+
+        *complete* says that the server marked the end of its stream; *names* are the tools on offer, for calls
+        written as text. The reply's usage counts the request only; the caller adds the tokens.
+
+        Raises:
+            ModelReplyInvalid: The stream ended before the answer did.
+        """
+        if not complete and self.finish_reason is None:
+            raise ModelReplyInvalid(
+                "The model's stream ended before its answer was complete (no finish reason came); it is asked again"
+            )
+        rest: list[TextDelta | ReasoningDelta] = []
+        if piece := self._reasoning.flush():
+            rest.append(ReasoningDelta(piece))
+        if piece := self._text.flush():
+            rest.append(TextDelta(piece))
+        finish, text = self.finish_reason or "", self._text.whole()
+        calls: tuple[ToolCall, ...] = ()
+        if finish in _WHOLE:
+            calls = self._unique() or tuple(_with_id(call) for call in find_calls(text, names))
+            finish = "tool_calls" if calls else "stop"
+        return ModelReply(text, calls, finish, Usage(requests=1), self._reasoning.whole()), rest
+
+    def _unique(self) -> tuple[ToolCall, ...]:
+        calls: list[ToolCall] = []
+        seen: set[str] = set()
+        for call in self._calls:
+            if not call.name and not call.arguments:
+                continue
+            made = ToolCall(call.id, joined(call.name), joined("".join(call.arguments)))
+            calls.append(made if made.id and made.id not in seen else _with_id(made))
+            seen.add(calls[-1].id)
+        return tuple(calls)
+
+
+class Pieces:
+    """Text that arrives in pieces; surrogate pairs that JSON escapes cut in two are joined."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._held = ""
+
+    def add(self, text: str) -> str:
+        """Take a piece and return what can be shown of it now."""
+        if not text:
+            return ""
+        text = self._held + text
+        self._held = ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        text = joined(text)
+        self._parts.append(text)
+        return text
+
+    def flush(self) -> str:
+        """Return what was held back."""
+        rest, self._held = joined(self._held), ""
+        self._parts.append(rest)
+        return rest
+
+    def whole(self) -> str:
+        """Return all that was returned so far."""
+        return "".join(self._parts)
+
+
+def joined(text: str) -> str:
+    """Join the surrogate pairs of *text*; a lone one becomes U+FFFD, so that the text can be stored and sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _begins_another(call: _Call, call_id: str, name: str, numbered: bool) -> bool:
+    if not name or not call.name:
+        return False
+    if call_id and call.id:
+        # Servers with one index for all calls send each whole; others change the id in mid call.
+        return call_id != call.id and (not call.arguments or call.is_complete())
+    if call.is_complete():
+        return True
+    return name != call.name and (bool(call.arguments) or not numbered)
+
+
+def _with_id(call: ToolCall) -> ToolCall:
+    return ToolCall(f"call_{uuid.uuid4().hex[:24]}", call.name, call.arguments)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(str(part.get("text") or "") for part in value if isinstance(part, dict))
+    return ""
