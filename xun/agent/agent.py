@@ -90,6 +90,7 @@ class Agent(Asking, Generic[S]):
         self._run: Run | None = None
         self._portal: Portal | None = None
         self._initialized = False
+        self.last_result: Result[Any, ErrorInfo] = Result.Err(ErrorInfo("No run has ended yet."))
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -307,6 +308,7 @@ class Agent(Asking, Generic[S]):
     def run_ends(self, run: Run) -> None:
         """Forget the run and what was meant for it only."""
         self._run = None
+        self.last_result = run.result
         self._steers.clear()
         self.hooks.after_execution_step.drop_run(run)
 

@@ -17,7 +17,7 @@ from xun.result import ErrorInfo, Result
 from xun.tools.context import CallScope
 from xun.tools.function import Function, failure
 from xun.tools.images import check_image
-from xun.tools.output import ToolOutput
+from xun.tools.output import ToolOutput as Output
 from xun.tools.running import timed_out
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class ToolPhase:
     def _unpack(self, result: Result[Any, Any]) -> tuple[Result[Any, Any], str]:
         """Take a ToolOutput apart: its images follow the step, its display goes to the person."""
         output = result.value
-        if not result.is_ok() or not isinstance(output, ToolOutput):
+        if not result.is_ok() or not isinstance(output, Output):
             return result, ""
         try:
             images = tuple(check_image(image) for image in output.images)

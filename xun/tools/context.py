@@ -92,6 +92,11 @@ class ToolCallContext(Generic[T]):
         """The run that makes the call, as an opaque token; None outside a run."""
         return self._scope.run
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled; `check_cancel` raises then."""
+        return self._scope.cancelled() is not None
+
     def check_cancel(self) -> None:
         """Return when the run goes on.
 

@@ -1,0 +1,24 @@
+"""The cmd group: commands in bash. Not on Windows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+
+def tools() -> list[Callable[..., Any]]:
+    """Return the functions of the group; on Windows none, with one notice."""
+    if os.name == "nt":
+        _say_once()
+        return []
+    from xun_builtin_tools.cmd.bash import bash
+
+    return [bash]
+
+
+@cache
+def _say_once() -> None:
+    sys.stdout.write("xun: the cmd group has no bash tool on Windows; it is skipped.\n")

@@ -1,0 +1,99 @@
+"""The bash tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from xun.errors import CommandError
+from xun.tools.attr import tool_attr
+from xun.tools.context import ToolCallContext
+from xun_builtin_tools import gate
+from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.process import Outcome, Processes, Watch
+
+MAX_TIMEOUT = 3600
+"""The longest limit of one command, in seconds."""
+MAX_OUTPUT = 16_000
+"""Characters of each of stdout and stderr that the model reads."""
+
+
+@tool_attr(sequential=True)
+def bash(
+    ctx: ToolCallContext[Any],
+    command: str,
+    timeout: float = 120,
+    cwd: str | None = None,
+    env: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Run a command in bash and return its output and exit code.
+
+    command is the text for bash -c. It has no terminal and no input: use flags that answer questions, and no pagers or
+    editors. Every call starts anew in the project folder; cd and exports do not last to the next call. Commands outside
+    the allowlist are assessed and may be shown to the person first; when one is denied you get the reason, so prefer
+    plain read-only commands, and the file tools for reading, searching and editing.
+    timeout is the limit in seconds, up to 3600; after it the command and all that it started are ended.
+    cwd is the folder to run in, inside the workspace; the project folder if left out.
+    env adds environment variables for this call.
+
+    Returns stdout, stderr, returncode, duration in seconds, and truncated. A long output keeps its head and tail;
+    output_file then names the file with the whole. A returncode other than 0 is no error of the tool."""
+    if not command.strip():
+        raise CommandError("The command is empty; give the text that bash should run.", kind="spawn")
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise CommandError(f"timeout must be above 0 and at most {MAX_TIMEOUT} s, got {timeout:g}.", kind="spawn")
+    folder = ctx.agent.workspace.resolve(cwd or ".").path
+    if not folder.is_dir():
+        raise CommandError(f"cwd {folder} is not a folder.", kind="spawn")
+    approved = gate.command(ctx, command, str(folder), env)
+    captures = (_capture(ctx, "stdout"), _capture(ctx, "stderr"))
+    outcome = _run(ctx, approved, captures, timeout)
+    if outcome.cancelled:
+        ctx.check_cancel()
+    stdout, stderr = captures
+    if outcome.timed_out:
+        raise CommandError(
+            f"The command passed its limit of {timeout:g} s and was ended with all that it started. "
+            f"Output so far:\n{stdout.text[-3000:]}{stderr.text[-1000:]}",
+            kind="timeout",
+        )
+    return _value(approved, outcome, stdout, stderr)
+
+
+def _capture(ctx: ToolCallContext[Any], name: str) -> Capture:
+    def spill() -> Path:
+        folder = Path(ctx.agent.workspace.tempdir.path)
+        number = sum(1 for _ in folder.glob(f"output-*-{name}.txt")) + 1
+        return folder / f"output-{number}-{name}.txt"
+
+    return Capture(MAX_OUTPUT, spill)
+
+
+def _run(
+    ctx: ToolCallContext[Any], approved: gate.ApprovedCommand, captures: tuple[Capture, Capture], timeout: float
+) -> Outcome:
+    processes = Processes.of(ctx.agent)
+    try:
+        process = processes.start(approved.text, approved.cwd, approved.environment)
+    except (OSError, ValueError) as exc:
+        raise CommandError(f"bash could not be started: {exc}", kind="spawn") from exc
+    return Watch(processes, process, captures, ctx.emit).run(timeout, lambda: ctx.cancelled)
+
+
+def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, stderr: Capture) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "stdout": stdout.text,
+        "stderr": stderr.text,
+        "returncode": outcome.returncode,
+        "duration": round(outcome.seconds, 3),
+        "truncated": stdout.truncated or stderr.truncated,
+    }
+    spilled = stdout.file or stderr.file
+    if spilled is not None:
+        value["output_file"] = str(spilled)
+    if approved.edited:
+        value["command_run"] = approved.text
+        value["note"] = "The user changed the command before allowing it; command_run is what ran."
+    elif outcome.left_running:
+        value["note"] = "Processes that the command started still run; they end with the session."
+    return value
