@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fakes import hostile_git
 from xun_cli import vcs
 from xun_cli._git_process import GitFailed, find_program, run_git
 
