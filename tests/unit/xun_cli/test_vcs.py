@@ -15,9 +15,6 @@ from tests.fakes import hostile_git
 from xun_cli import vcs
 from xun_cli._git_process import GitFailed, find_program, run_git
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fakes"))
-import hostile_git
-
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
