@@ -1,0 +1,59 @@
+"""Reading the rest of a command's line."""
+
+from __future__ import annotations
+
+import shlex
+
+from xun.errors import XunError
+
+
+class BadArguments(XunError):
+    """A command was typed with arguments that it does not take; the text says how it is used."""
+
+    kind = "usage"
+
+
+def words(rest: str, usage: str) -> list[str]:
+    """Split *rest* into words as sh quotes them.
+
+    Raises:
+        BadArguments: A quote is left open.
+    """
+    try:
+        return shlex.split(rest)
+    except ValueError as exc:
+        raise BadArguments(f"{str(exc).rstrip('.')} in {rest!r}. Usage: {usage}") from None
+
+
+def take_flags(given: list[str], allowed: tuple[str, ...], usage: str) -> tuple[list[str], set[str]]:
+    """Return the words that are no flags, and the flags.
+
+    Raises:
+        BadArguments: A flag is none of *allowed*.
+    """
+    flags = {word for word in given if word.startswith("--") and len(word) > 2}
+    unknown = sorted(flags - set(allowed))
+    if unknown:
+        raise BadArguments(f"Unknown flag {unknown[0]}. Usage: {usage}")
+    return [word for word in given if word not in flags], flags
+
+
+def number(text: str, what: str, *, least: int = 1, most: int = 10_000) -> int:
+    """Read a whole number.
+
+    Raises:
+        BadArguments: It is no number, or not within the limits.
+    """
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise BadArguments(f"{what} must be a whole number from {least} to {most}, not {text!r}.")
+    return int(text)
+
+
+def no_arguments(rest: str, usage: str) -> None:
+    """Refuse arguments.
+
+    Raises:
+        BadArguments: There are some.
+    """
+    if rest.strip():
+        raise BadArguments(f"{usage} takes no arguments, but got {rest.strip()!r}.")

@@ -1,0 +1,180 @@
+"""/clear, /sessions, /resume, /rename, /queue and /todo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xun_cli.commands.arguments import BadArguments, no_arguments, number
+from xun_cli.commands.output import CommandResult, failed, said, table
+from xun_cli.commands.registry import CommandContext, SlashCommand
+
+if TYPE_CHECKING:
+    from xun_cli.session.listing import SessionInfo
+
+_SHOWN = 20
+_NAME_LIMIT = 80
+
+
+def commands() -> list[SlashCommand]:
+    """Return this family."""
+    return [
+        SlashCommand("clear", "/clear", "begin a new session; the old one is kept", _clear, aliases=("new",)),
+        SlashCommand(
+            "sessions", "/sessions [all]", "sessions of this folder, or of all", _sessions, while_running=True
+        ),
+        SlashCommand("resume", "/resume [id|name]", "continue an earlier session", _resume, complete=_complete_resume),
+        SlashCommand("rename", "/rename NAME", "name this session", _rename, while_running=True),
+        SlashCommand(
+            "queue",
+            "/queue [clear|drop n]",
+            "messages that wait for the turn to end",
+            _queue,
+            while_running=True,
+            complete=lambda ctx, typed: [word for word in ("clear", "drop ") if word.startswith(typed)],
+            topic="Conversation",
+        ),
+        SlashCommand("todo", "/todo", "the model's list of steps", _todo, while_running=True, topic="Conversation"),
+    ]
+
+
+async def _clear(ctx: CommandContext, rest: str) -> CommandResult:
+    no_arguments(rest, "/clear")
+    return CommandResult(action="new_session")
+
+
+def _listed(ctx: CommandContext, everywhere: bool = False) -> list[SessionInfo]:
+    from xun_cli.session.listing import list_sessions
+
+    return list_sessions(ctx.places, None if everywhere else ctx.session.cwd)
+
+
+def _when(stamp: str) -> str:
+    return stamp[:16].replace("T", " ")
+
+
+def _title(info: SessionInfo) -> str:
+    return info.name or info.first_input or "(nothing typed)"
+
+
+async def _sessions(ctx: CommandContext, rest: str) -> CommandResult:
+    if rest not in ("", "all"):
+        raise BadArguments(f"/sessions takes nothing or the word all, not {rest!r}.")
+    found = _listed(ctx, rest == "all")
+    if not found:
+        return said("No stored sessions yet." if rest else "No stored sessions of this folder yet; try /sessions all.")
+    rows = []
+    for info in found[:_SHOWN]:
+        mark = "this one" if info.id == ctx.session.id else info.cwd if rest else ""
+        rows.append((info.id, _when(info.updated), str(info.turns), _title(info)[:60], mark))
+    caption = f"the last {_SHOWN} of {len(found)}" if len(found) > _SHOWN else ""
+    return CommandResult((table(("id", "last used (UTC)", "turns", "about", ""), rows, caption),))
+
+
+async def _resume(ctx: CommandContext, rest: str) -> CommandResult:
+    from xun_cli.session.listing import find
+
+    wanted = rest.strip()
+    if not wanted:
+        chosen = await _pick(ctx)
+        return CommandResult(action="resume", data=chosen) if chosen is not None else said("Nothing resumed.")
+    info = find(ctx.places, ctx.session.cwd, wanted)
+    if info.id == ctx.session.id:
+        return said("You are in this session already.")
+    return CommandResult(action="resume", data=info)
+
+
+async def _pick(ctx: CommandContext) -> SessionInfo | None:
+    from uuid import uuid4
+
+    from xun.choice import ChoiceRequest, Option
+
+    found = [info for info in _listed(ctx) if info.id != ctx.session.id][:_SHOWN]
+    if not found:
+        raise BadArguments("There is no other session of this folder. /sessions all lists those of other folders.")
+    options = tuple(
+        Option(info.id, f"{_when(info.updated)}  {info.turns:>3} turns  {_title(info)[:60]}") for info in found
+    )
+    request = ChoiceRequest(
+        id=uuid4().hex,
+        kind="choice",
+        prompt="Which session?",
+        options=(*options, Option("", "none of them")),
+        default=found[0].id,
+        skip_auto_confirm=True,
+    )
+    outcome = await ctx.session.choose(request)
+    return next((info for info in found if info.id == outcome.choice and outcome.source == "user"), None)
+
+
+def _complete_resume(ctx: CommandContext, typed: str) -> list[str]:
+    try:
+        found = _listed(ctx)
+    except OSError:
+        return []
+    names = [name for info in found for name in (info.name, info.id) if name and info.id != ctx.session.id]
+    return [name for name in names if name.startswith(typed)][:_SHOWN]
+
+
+async def _rename(ctx: CommandContext, rest: str) -> CommandResult:
+    from xun.events import SessionStarted
+    from xun_cli._version import __version__
+
+    name = " ".join(rest.split())
+    if not name:
+        raise BadArguments("/rename needs a name, such as /rename login bug.")
+    if len(name) > _NAME_LIMIT or not name.isprintable():
+        raise BadArguments(f"A session's name is one line of at most {_NAME_LIMIT} printable characters.")
+    session = ctx.session
+    taken = next((info for info in _listed(ctx) if info.name == name and info.id != session.id), None)
+    if taken is not None:
+        raise BadArguments(f"Session {taken.id} of this folder is called {name!r} already; take another name.")
+    session.name = name
+    # The store has no event of its own for names: the latest start record gives the name.
+    session.emit(
+        SessionStarted(
+            cwd=str(session.cwd),
+            model=session.model_name,
+            version=__version__,
+            mode=session.policy.mode,
+            resumed=True,
+            name=name,
+        )
+    )
+    return said(f"This session is now called {name!r}. `xun -r` with that name continues it.")
+
+
+async def _queue(ctx: CommandContext, rest: str) -> CommandResult:
+    queue = ctx.session.queue
+    verb, _, argument = rest.strip().partition(" ")
+    if verb == "clear" and not argument:
+        dropped = ctx.session.drop_queue()
+        return said(f"Dropped {_messages(len(dropped))}.", *_numbered(dropped))
+    if verb == "drop":
+        at = number(argument.strip(), "The message to drop")
+        if at > len(queue):
+            return failed(f"There is no message {at}: {_messages(len(queue))} wait. /queue lists them.")
+        return said("Dropped:", *_numbered(ctx.session.drop_queue(at - 1)))
+    if verb:
+        raise BadArguments(f"/queue takes clear or drop N, not {rest!r}.")
+    return said(*_numbered(queue)) if queue else said("No message waits.")
+
+
+def _messages(count: int) -> str:
+    return f"{count} message" if count == 1 else f"{count} messages"
+
+
+def _numbered(texts: list[str]) -> list[str]:
+    return [f"{at}  {' '.join(text.split())[:200]}" for at, text in enumerate(texts, 1)]
+
+
+_MARKS = {"pending": "☐", "in_progress": "▸", "completed": "☑", "cancelled": "☒"}
+
+
+async def _todo(ctx: CommandContext, rest: str) -> CommandResult:
+    no_arguments(rest, "/todo")
+    todos = ctx.session.todos
+    if not todos:
+        return said("No todo list. The model makes one for work of several steps.")
+    done = sum(item.get("status") == "completed" for item in todos)
+    lines = [f"{_MARKS.get(item.get('status', ''), '?')} {item.get('description', '')}" for item in todos]
+    return said(f"{done} of {len(todos)} done", *lines)
