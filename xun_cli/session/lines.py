@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from xun._serialize import to_jsonable
-from xun.events import Event
+from xun.events import TYPES, Event
 from xun_cli.session.envelope import VERSION, Envelope
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -92,10 +92,16 @@ _KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
 )
 
 
+def _kinds(annotation: str) -> type | tuple[type, ...]:
+    return next((kinds for prefix, kinds in _KINDS if annotation.startswith(prefix)), object)
+
+
+_FIELDS = {
+    name: tuple((item.name, _kinds(str(item.type))) for item in dataclasses.fields(cls)) for name, cls in TYPES.items()
+}
+
+
 def _check(event: Event) -> None:
-    for item in dataclasses.fields(event):
-        for prefix, kinds in _KINDS:
-            if str(item.type).startswith(prefix):
-                if not isinstance(getattr(event, item.name), kinds):
-                    raise ValueError(f"{event.type}: {item.name} has a wrong type")
-                break
+    for name, kinds in _FIELDS[event.type]:
+        if not isinstance(getattr(event, name), kinds):
+            raise ValueError(f"{event.type}: {name} has a wrong type")
