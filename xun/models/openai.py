@@ -161,15 +161,12 @@ class OpenAIModel:
         # Plain http is loopback only: no certificates to load, and no proxy reaches it.
         plain, local = self.base_url.startswith("http:"), is_loopback(host_of(self.base_url))
         timeout = openai.Timeout(self._timeout, connect=self._connect_timeout)
-        headers: dict[str, Any] = {name: value.reveal() for name, value in self._headers.items()}
-        if not self._key and not any(name.lower() == "authorization" for name in headers):
-            headers["Authorization"] = openai.Omit()
         client = openai.AsyncOpenAI(
             api_key=self._key.reveal() or "none",
             base_url=self.base_url,
             max_retries=0,
             timeout=timeout,
-            default_headers=headers,
+            default_headers={name: value.reveal() for name, value in self._headers.items()},
             http_client=openai.DefaultAsyncHttpxClient(
                 follow_redirects=False, timeout=timeout, verify=not plain, trust_env=not local
             ),
@@ -177,6 +174,13 @@ class OpenAIModel:
         # Loads the package's resources, which it does lazily.
         _ = client.chat.completions.with_streaming_response, client.models.with_raw_response
         return client
+
+    def _unkeyed(self) -> dict[str, Any]:
+        """Return what takes the header of the key away where there is none."""
+        import openai
+
+        own = any(name.lower() == "authorization" for name in self._headers)
+        return {} if self._key or own else {"Authorization": openai.Omit()}
 
     def _where(self, name: str) -> Endpoint:
         secrets = (self._key, *self._headers.values())
@@ -210,7 +214,7 @@ class OpenAIModel:
         error: ModelError
         try:
             async with asyncio.timeout(min(self._timeout, 30.0)):
-                answer = await client.models.with_raw_response.list()
+                answer = await client.models.with_raw_response.list(extra_headers=self._unkeyed())
         except openai.OpenAIError as exc:
             error = self._explained(exc, where)
         except TimeoutError:
@@ -262,7 +266,7 @@ class OpenAIModel:
 
         # As an extra body, so that the package does not walk through the whole history to convert it.
         manager = client.chat.completions.with_streaming_response.create(
-            model=where.model, messages=[], stream=True, extra_body=body
+            model=where.model, messages=[], stream=True, extra_body=body, extra_headers=self._unkeyed()
         )
         try:
             async with asyncio.timeout(self._connect_timeout + self._timeout):
