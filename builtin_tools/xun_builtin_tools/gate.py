@@ -203,7 +203,7 @@ def command(
     Raises:
         Denied: It may not run; the text says who refused and how to allow it.
     """
-    child = child_environment(os.environ, environment or {})
+    child = child_environment(os.environ, environment or {}, ctx.agent.config.command_env)
     verdict = _verdict(ctx.agent, text, cwd, child)
     unusual = sorted(set(environment or {}) - INERT_ENVIRONMENT)
     if verdict.allowed and not unusual:

@@ -28,6 +28,8 @@ class AgentConfig:
         risk_model: The model that assesses; None for the agent's own.
         risk_timeout: Seconds for one assessment; after them it counts as unsure.
         cancel_grace: Seconds that running tools get to end after a cancellation.
+        command_output: Characters of each of a command's outputs that the model reads.
+        command_env: Names of variables that commands see although they look like secrets.
     """
 
     auto_confirm: bool = False
@@ -43,3 +45,5 @@ class AgentConfig:
     risk_model: ChatModel | None = None
     risk_timeout: float = 30.0
     cancel_grace: float = 3.0
+    command_output: int = 16_000
+    command_env: tuple[str, ...] = ()

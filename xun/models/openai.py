@@ -12,8 +12,9 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,25 @@ _OPTIONAL = ("stream_options", "response_format")
 """Parameters that a server may not know; a request is made again without the one that it names."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    client: AsyncOpenAI
+    keeper: AsyncGenerator[None, None]
+
+
+async def _kept(client: AsyncOpenAI) -> AsyncGenerator[None, None]:
+    """Close *client* when this generator is closed, which a loop does at its end with those that were begun in it."""
+    try:
+        yield
+    finally:
+        await client.close()
+
+
 class OpenAIModel:
     """A model behind an OpenAI-compatible server.
 
-    One client serves the model's whole life, in each event loop that uses it; `aclose` frees its
-    connections, and belongs before the end of the loop.
+    One client serves the model's whole life in each event loop that uses it. `aclose` frees its
+    connections; without it they go with the loop.
     """
 
     def __init__(
@@ -81,7 +96,7 @@ class OpenAIModel:
         self._given = (frozenset(capabilities) if capabilities is not None else None, context_window)
         self._asked_name = name
         self._refused: set[str] = set()
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = weakref.WeakKeyDictionary()
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Open] = weakref.WeakKeyDictionary()
         self._spare: AsyncOpenAI | None = None
         self._lock = threading.Lock()
         # A lock of its own: it is held for as long as the import takes.
@@ -130,9 +145,9 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections of this event loop; the next request opens new ones."""
         with self._lock:
-            client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+            opened = self._clients.pop(asyncio.get_running_loop(), None)
+        if opened is not None:
+            await opened.keeper.aclose()
 
     def _broken(self, exc: Exception, where: Endpoint) -> ModelError:
         if type(exc).__name__ == "ReadTimeout":
@@ -146,13 +161,21 @@ class OpenAIModel:
         if not self._key and self.base_url == DEFAULT_BASE_URL:
             raise no_key(self._where(""))
         loop = asyncio.get_running_loop()
-        client = self._clients.get(loop)
-        if client is None:
-            # In a thread, because the import would hold up the loop and with it a cancellation.
-            await asyncio.to_thread(self.preload)
-            with self._lock:
+        opened = self._clients.get(loop)
+        if opened is not None:
+            return opened.client
+        # In a thread, because the import would hold up the loop and with it a cancellation.
+        await asyncio.to_thread(self.preload)
+        with self._lock:
+            if loop not in self._clients:
                 client, self._spare = self._spare or self._new_client(), None
-                self._clients[loop] = client
+                self._clients[loop] = _Open(client, _kept(client))
+                fresh = self._clients[loop].keeper
+            else:
+                fresh = None
+            client = self._clients[loop].client
+        if fresh is not None:
+            await anext(fresh)
         return client
 
     def _new_client(self) -> AsyncOpenAI:

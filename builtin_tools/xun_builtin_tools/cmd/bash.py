@@ -14,8 +14,6 @@ from xun_builtin_tools.cmd.process import Outcome, Processes, Watch
 
 MAX_TIMEOUT = 3600
 """The longest limit of one command, in seconds."""
-MAX_OUTPUT = 16_000
-"""Characters of each of stdout and stderr that the model reads."""
 
 
 @tool_attr(sequential=True)
@@ -66,7 +64,7 @@ def _capture(ctx: ToolCallContext[Any], name: str) -> Capture:
         number = sum(1 for _ in folder.glob(f"output-*-{name}.txt")) + 1
         return folder / f"output-{number}-{name}.txt"
 
-    return Capture(MAX_OUTPUT, spill)
+    return Capture(ctx.agent.config.command_output, spill)
 
 
 def _run(

@@ -1,0 +1,235 @@
+"""The one composition root: options and settings in, a session out.
+
+It imports what is heavy and reads files, so the inline front end runs it in a thread behind the
+prompt that is drawn already.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xun.agent.agent import Agent
+from xun.agent.config import AgentConfig
+from xun.errors import ConfigError
+from xun.tools.attr import tool_attr
+from xun.tools.groups import GROUPS
+from xun.tools.toolbox import ToolBox
+from xun_builtin_tools.edit.state import EditState
+from xun_cli import system_prompt
+from xun_cli._version import __version__
+from xun_cli.model_choice import ModelChoice, build_model, choose_model
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+from xun_cli.session.session import Session
+from xun_cli.session.store import SessionStore, find, latest
+from xun_policies.store import PolicyState, parse_toml
+from xun_policies.workspace import Workspace
+
+if TYPE_CHECKING:
+    from xun.models.base import ChatModel
+    from xun_cli.session.envelope import Envelope
+    from xun_cli.settings import Settings
+
+DEFAULT_BASH_TIMEOUT = 120.0
+
+
+@dataclass(slots=True)
+class _Stored:
+    """Where a session is kept, and what it held before."""
+
+    store: SessionStore | None = None
+    envelopes: list[Envelope] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+def build_session(options: StartOptions, settings: Settings, *, interactive: bool) -> Session:
+    """Build the session of a start; blocking, and not for the event loop's thread.
+
+    Raises:
+        ConfigError: No model, a wrong setting, a file that can't be used; the text names the way out.
+        SessionError: The session to resume can't be opened.
+    """
+    places = Places.from_environment()
+    choice = choose_model(options, settings, interactive=interactive)
+    model = build_model(choice, settings)
+    preload = getattr(model, "preload", None)
+    if preload is not None:
+        preload()
+    workspace = _workspace(options, settings)
+    agent: Agent[Any] = Agent(
+        model=model,
+        toolbox=build_toolbox(settings),
+        workspace=workspace,
+        config=_config(options, settings, model),
+    )
+    agent.initialize()
+    agent.system(_system_text(options, agent, places, interactive))
+    stored = _open_store(options, settings, places)
+    session = Session(
+        agent,
+        store=stored.store,
+        model_name=model.name,
+        model_factory=functools.partial(_named_model, options, settings),
+        max_steps=options.max_steps or settings.limits.steps or 512,
+        schema=_schema(options),
+        version=__version__,
+    )
+    try:
+        if stored.store is not None:
+            EditState.of(agent).journal.persist_to(stored.store.path.with_suffix(".undo"))
+        session.start(resumed=stored.envelopes, dropped=stored.dropped)
+        _apply_policy(options, settings, session)
+    except BaseException:
+        if stored.store is not None:
+            stored.store.close()
+        workspace.close()
+        raise
+    return session
+
+
+def build_toolbox(settings: Settings) -> ToolBox:
+    """Return the built-in tools as the settings want them."""
+    box = ToolBox().with_defaults(*GROUPS).with_subagent_provider()
+    if settings.bash.timeout != DEFAULT_BASH_TIMEOUT and box.get("bash") is not None:
+        from xun_builtin_tools.cmd.bash import bash
+
+        changed = functools.partial(bash, timeout=settings.bash.timeout)
+        box.register(tool_attr(override=True, sequential=True)(changed))
+    box.disable(*settings.tools.disable)
+    return box
+
+
+def _workspace(options: StartOptions, settings: Settings) -> Workspace:
+    extra = [*settings.workspace.add_dirs, *options.add_dirs]
+    try:
+        return Workspace(options.cwd, add_dirs=[Path(folder).expanduser() for folder in extra])
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"The folder can't be used as a workspace: {exc}") from None
+
+
+def _config(options: StartOptions, settings: Settings, model: ChatModel) -> AgentConfig:
+    return AgentConfig(
+        auto_confirm=options.auto_confirm or settings.auto_confirm,
+        retry_attempts=settings.provider.retries + 1,
+        max_cost_usd=options.max_cost or settings.limits.cost_usd or None,
+        max_seconds=options.timeout,
+        risk_enabled=settings.risk.enabled,
+        risk_model=_risk_model(options, settings, model),
+        risk_timeout=settings.risk.timeout,
+        command_output=settings.bash.output_limit,
+        command_env=tuple(settings.bash.env_keep),
+    )
+
+
+def _risk_model(options: StartOptions, settings: Settings, model: ChatModel) -> ChatModel | None:
+    choice = choose_model(options, settings, interactive=True)
+    if not settings.risk.model or choice.kind != "openai":
+        return None
+    return build_model(ModelChoice("openai", settings.risk.model, choice.base_url, choice.key_source), settings)
+
+
+def _named_model(options: StartOptions, settings: Settings, name: str) -> ChatModel:
+    import dataclasses
+
+    changed = dataclasses.replace(settings, model=name)
+    asked = dataclasses.replace(options, model=name, demo=name == "demo")
+    model = build_model(choose_model(asked, changed, interactive=True), changed)
+    preload = getattr(model, "preload", None)
+    if preload is not None:
+        preload()
+    return model
+
+
+def _system_text(options: StartOptions, agent: Agent[Any], places: Places, interactive: bool) -> str:
+    names = {tool.name for tool in agent.toolbox.list_tools()}
+    return system_prompt.system_prompt(
+        options.cwd,
+        config_dir=places.config,
+        tools=names,
+        add_dirs=agent.workspace.add_dirs,
+        mode=options.mode or "ask",
+        headless=not interactive,
+    )
+
+
+def _open_store(options: StartOptions, settings: Settings, places: Places) -> _Stored:
+    wanted = options.resume is not None or options.continue_
+    if not wanted:
+        keep = settings.session.save and not options.no_session
+        return _Stored(SessionStore.create(places, options.cwd) if keep else None)
+    if options.continue_:
+        info = latest(places, options.cwd)
+        if info is None:
+            raise ConfigError(f"There is no session of {options.cwd} to go on with; start one without --continue.")
+    else:
+        info = find(places, options.cwd, options.resume or "")
+    if options.fork:
+        store = SessionStore.fork(info.path, places, options.cwd)
+    else:
+        store = SessionStore.open(info.path)
+    loaded = store.load()
+    return _Stored(store, loaded.envelopes, loaded.dropped)
+
+
+def _apply_policy(options: StartOptions, settings: Settings, session: Session) -> None:
+    """Add what flags and settings allow, and set the mode; a resumed session keeps what it had."""
+    policy = session.policy
+    for words in _commands(settings.policy.commands.allow, "config"):
+        policy.command_allowlist.add(words, source="config")
+    for words in _commands(options.allow_command, "flag"):
+        policy.command_allowlist.add(words, source="flag")
+    for words in _commands(settings.policy.commands.exclude, "config"):
+        policy.exclude(words)
+    for path in settings.policy.writes.allow:
+        _allow_write(session, path, "config")
+    for path in options.allow_write:
+        _allow_write(session, path, "flag")
+    if options.policy_file:
+        _import(policy, Path(options.policy_file))
+    mode = options.mode or ("" if session.history()[:-1] else settings.mode)
+    if mode:
+        policy.mode = mode
+
+
+def _commands(entries: Iterable[str], where: str) -> list[tuple[str, ...]]:
+    result = []
+    for entry in entries:
+        try:
+            words = tuple(shlex.split(entry))
+        except ValueError as exc:
+            raise ConfigError(f"The allowed command {entry!r} ({where}) can't be read: {exc}.") from None
+        if not words:
+            raise ConfigError(f"An allowed command ({where}) is empty.")
+        result.append(words)
+    return result
+
+
+def _allow_write(session: Session, path: str, source: str) -> None:
+    resolved = session.agent.workspace.resolve(path)
+    session.policy.write_allowlist.add(str(resolved.path), resolved.path.is_dir(), source=source)
+
+
+def _import(policy: PolicyState, path: Path) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"The policy file {path} can't be read: {exc}.") from None
+    policy.merge(parse_toml(text))
+
+
+def _schema(options: StartOptions) -> Any:
+    if not options.schema_file:
+        return None
+    try:
+        schema = json.loads(Path(options.schema_file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise ConfigError(f"The schema file {options.schema_file} can't be read: {exc}.") from None
+    if not isinstance(schema, dict):
+        raise ConfigError(f"The schema file {options.schema_file} must hold a JSON object.")
+    return schema
