@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xun_cli.keys import Credentials
 
 
 @dataclass(slots=True)
@@ -19,7 +22,6 @@ class ProviderSettings:
         timeout: Seconds without any progress until a request counts as failed.
         retries: How often a failed request is made again.
         context_window: The model's size in tokens; 0 when unknown.
-        vision: The model takes images.
     """
 
     base_url: str = ""
@@ -28,7 +30,6 @@ class ProviderSettings:
     timeout: float = 120.0
     retries: int = 4
     context_window: int = 0
-    vision: bool = True
 
 
 @dataclass(slots=True)
@@ -165,6 +166,7 @@ class Settings:
         log: debug, or "" for no log.
         origins: Where each value comes from, by dotted key; missing means built in.
         warnings: What the user should know: unknown keys, ignored project settings.
+        credentials: The keys of this process; never shown.
     """
 
     model: str = ""
@@ -185,6 +187,7 @@ class Settings:
     log: str = ""
     origins: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    credentials: Credentials | None = field(default=None, repr=False)
 
     def get(self, key: str) -> Any:
         """Return the value of a dotted key.
@@ -211,7 +214,7 @@ class Settings:
         self.origins[key] = origin
 
 
-NOT_KEYS = frozenset({"origins", "warnings", "profile", "log"})
+NOT_KEYS = frozenset({"credentials", "log", "origins", "profile", "warnings"})
 """Attributes of `Settings` that no file sets."""
 
 CHOICES: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,191 @@
+"""The command line of ``xun`` itself: what it takes, and the help that says so.
+
+The help is written by hand, to fit one screen; a test holds it to the parser.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from xun_cli.options import StartOptions
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+HELP = """\
+usage: xun [OPTIONS] [PROMPT]       work in this folder, interactively
+       xun -p [OPTIONS] PROMPT      answer once on stdout; xun run FILE: from FILE
+       xun COMMAND [-h]             sessions policy tool config doctor setup init
+                                    completion
+session
+  -c, --continue       go on with the last session here  (default: a new one)
+  -r, --resume [ID]    go on with a session by id or name  (no ID: choose one)
+  --fork               go on in a copy of it  (default: off)
+  --no-session         store nothing  (default: stored)
+  -C DIR               work in DIR  (default: .)
+  --add-dir DIR        let the tools use DIR too, repeatable  (default: none)
+model and settings
+  -m, --model MODEL    a name, or scripted:FILE  (default: the setting "model")
+  --demo               the offline demo  (default: only when nothing is set up)
+  --config KEY=VALUE   repeatable; --profile NAME: a named set  (default: none)
+  --safe               nothing of the project's settings  (default: off)
+  --trust              trust the project's settings  (default: asks; -p: no)
+permissions
+  --mode MODE          ask, plan or auto-edit  (default: ask)
+  --allow-command CMD  run what begins with CMD unasked  (default: none)
+  --allow-write PATH   write PATH and below unasked  (default: none)
+  --policy FILE        lists as `xun policy export` writes them  (default: none)
+  --auto-confirm       give ordinary questions their default  (default: off)
+screen
+  --tui MODE           inline or plain  (default: inline)
+  --screen-reader, --no-color, --debug  (default: off)
+headless: -p, --print, or run; stdin is added to the prompt
+  --output FORMAT      text, json, stream-json  (default: text)
+  --input FORMAT       text, stream-json  (default: text)
+  --on-ask WHAT        what a question does: deny or fail  (default: deny)
+  --schema FILE        the answer meets this JSON schema  (default: free text)
+  --last FILE          write the answer to FILE, too  (default: none)
+  --max-steps N, --max-cost USD, --timeout SECONDS  (default: 512, none, none)
+  -V, --version and -h, --help print and exit
+examples: xun "why does test_login fail?"
+          git diff | xun -p --output json "review this"
+          xun -p --allow-write . --allow-command "npm test" "fix the tests"
+"""
+
+COMMANDS = ("sessions", "policy", "tool", "config", "doctor", "setup", "init", "completion", "run")
+"""The words that are commands when they come first."""
+
+USAGE_ERROR = 2
+
+
+class UsageError(Exception):
+    """The command line is wrong; the text is one sentence."""
+
+
+def make_parser() -> ArgumentParser:
+    """Return the parser of ``xun [OPTIONS] [PROMPT]``; it raises `UsageError` and never prints."""
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(message)
+
+    parser = Parser(prog="xun", add_help=False, allow_abbrev=False)
+    add = parser.add_argument
+    add("words", nargs="*")
+    add("-h", "--help", action="store_true")
+    add("-V", "--version", action="store_true")
+    add("-p", "--print", action="store_true", dest="headless")
+    add("-c", "--continue", action="store_true", dest="continue_")
+    add("-r", "--resume", nargs="?", const="", metavar="ID")
+    add("-C", dest="cwd", default=".", metavar="DIR")
+    add("-m", "--model")
+    add("--mode", choices=("ask", "plan", "auto-edit"))
+    add("--tui", choices=("inline", "plain"))
+    add("--output", choices=("text", "json", "stream-json"), default="text")
+    add("--input", choices=("text", "stream-json"), default="text")
+    add("--on-ask", choices=("deny", "fail"), default="deny")
+    add("--max-steps", type=_whole)
+    add("--max-cost", type=_positive)
+    add("--timeout", type=_positive)
+    add("--no-color", action="store_false", dest="color")
+    for flag in ("fork", "no-session", "demo", "safe", "trust", "auto-confirm", "screen-reader", "debug"):
+        add(f"--{flag}", action="store_true")
+    for flag, name in (("add-dir", "add_dirs"), ("allow-command", ""), ("allow-write", ""), ("config", "")):
+        add(f"--{flag}", action="append", default=[], dest=name or flag.replace("-", "_"))
+    add("--profile", default="")
+    add("--policy", dest="policy_file")
+    add("--schema", dest="schema_file")
+    add("--last", default="")
+    return parser
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise ValueError
+    return value
+
+
+_whole.__name__, _positive.__name__ = "whole number", "positive number"
+
+
+def parse(argv: list[str], *, file_prompt: bool = False) -> tuple[StartOptions, Namespace]:
+    """Return the options of *argv*; with *file_prompt* its one word is the file that holds the prompt.
+
+    Raises:
+        UsageError: The command line is wrong.
+    """
+    found = make_parser().parse_args(argv)
+    if len(found.words) > 1:
+        raise UsageError(_too_many(found.words))
+    prompt = found.words[0] if found.words else ""
+    options = StartOptions(**{name: value for name, value in vars(found).items() if name not in _NOT_OPTIONS})
+    options.cwd = _folder(found.cwd)
+    options.color = found.color and not os.environ.get("NO_COLOR")
+    if file_prompt:
+        options.headless = True
+        options.prompt = _file_prompt(prompt)
+    else:
+        options.prompt = prompt
+    if options.continue_ and options.resume is not None:
+        raise UsageError("-c and -r don't go together: -c takes the last session, -r one that you name")
+    if options.fork and not options.continue_ and options.resume is None:
+        raise UsageError("--fork needs -c or -r, which say what to copy")
+    if options.demo and options.model:
+        raise UsageError("--demo and --model don't go together: the demo is no model")
+    return options, found
+
+
+_NOT_OPTIONS = frozenset({"words", "help", "version", "cwd", "color"})
+
+
+def _folder(text: str) -> Path:
+    try:
+        path = Path(text).expanduser().absolute()
+        if path.is_dir():
+            return Path(os.path.realpath(path))
+    except (OSError, RuntimeError, ValueError):
+        pass
+    raise UsageError(f"-C {text}: no such folder")
+
+
+def _file_prompt(name: str) -> str:
+    if not name:
+        raise UsageError("run needs a file with the prompt, or - for standard input")
+    if name == "-":
+        return ""
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"run {name}: can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if not text.strip():
+        raise UsageError(f"run {name}: the file is empty, so there is no prompt")
+    return text
+
+
+def _too_many(words: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(words[0], COMMANDS, 1, 0.7)
+    if near and words[0] not in COMMANDS:
+        return f'"{words[0]}" is no command; did you mean `xun {near[0]}`? (a prompt of several words needs quotes)'
+    return f'the prompt is one argument, quote it: xun "{" ".join(words)}"'
+
+
+def usage_error(message: str, command: str = "xun") -> int:
+    """Print the one sentence of a wrong command line and return exit code 2."""
+    from xun_cli.render.safe import safe
+
+    sys.stderr.write(f"{command}: {safe(message, multiline=False)} (see `{command} -h`)\n")
+    return USAGE_ERROR

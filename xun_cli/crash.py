@@ -1,0 +1,51 @@
+"""What an uncaught error leaves: one sentence on the screen and a report in the state folder."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from xun_cli.places import Places, private_dir, write_private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xun_cli.keys import Credentials
+
+
+def write_report(places: Places, error: BaseException, credentials: Credentials | None = None) -> Path | None:
+    """Write the traceback of *error*, without any key, and return the file; None when it can't be written."""
+    import platform
+    import time
+    import traceback
+
+    from xun_cli._version import __version__
+
+    text = "".join(traceback.format_exception(error))
+    for value in credentials.all_values() if credentials else []:
+        text = text.replace(value, "***")
+    head = f"xun {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+    path = places.crash_dir / (time.strftime("%Y%m%d-%H%M%S") + f"-{type(error).__name__}.txt")
+    try:
+        private_dir(places.crash_dir, places.state)
+        write_private(path, (head + text).encode("utf-8", "replace"))
+    except OSError:
+        return None
+    return path
+
+
+def install(places: Places, credentials: Credentials | None = None) -> None:
+    """Report uncaught errors of this process in this way from now on; its exit code is then 1."""
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            return
+        path = write_report(places, error, credentials)
+        where = f"The report is in {path}" if path else "No report could be written"
+        sys.stderr.write(
+            f"xun: stopped by an error of its own ({kind.__name__}). {where}. "
+            "The session up to here is kept: `xun -c` goes on with it.\n"
+        )
+
+    sys.excepthook = hook

@@ -1,0 +1,255 @@
+"""xun without a person: one answer on stdout, or JSON; everything else on stderr.
+
+It is a subscriber of the session like every front end. Exit codes: 0 done, 1 failed, 3 not
+configured, 4 something was denied because nobody could be asked, 5 a limit, 6 the schema is not
+met, 75 trouble of the provider that a later try may not have, 128 + signal for an interrupt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xun.events import ApprovalResolved, Error, Event, MessageCompleted, SessionStarted, TurnCompleted
+from xun_cli.options import StartOptions
+from xun_cli.plain_text import answer_text, event_line
+from xun_cli.session.envelope import VERSION, Envelope
+from xun_cli.session.lines import to_line
+from xun_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from xun_cli.session.session import Session
+
+OK, FAILED, NOT_CONFIGURED, DENIED, LIMIT, SCHEMA, RETRY = 0, 1, 3, 4, 5, 6, 75
+"""What `run_headless` returns; for a signal, 128 and its number."""
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_NOT_CONFIGURED_KINDS = frozenset({"auth", "config", "not_found", "payment"})
+_GRACE = 5.0  # seconds that an interrupted turn gets to end by itself
+
+
+def run_headless(options: StartOptions, settings: Settings, build: Callable[[], Session]) -> int:
+    """Run the prompt of *options*, and return the exit code.
+
+    Raises:
+        ConfigError: The session can't be built.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    with asyncio.Runner() as runner:
+        return runner.run(HeadlessRun(options, settings).run(build))
+
+
+class HeadlessRun:
+    """One run: what came out of it so far, and how it will end."""
+
+    def __init__(self, options: StartOptions, settings: Settings) -> None:
+        self._options = options
+        self._settings = settings
+        self._session: Session | None = None
+        self._signal = 0
+        self._timed_out = False
+        self._turn: TurnCompleted | None = None
+        self._error: Error | None = None
+        self._answer = ""
+        self._denied = False
+        self._work: asyncio.Task[None] | None = None
+        self._ended: dict[str, Any] | None = None
+
+    async def run(self, build: Callable[[], Session]) -> int:
+        """Build the session, run it to its end, close it, and return the exit code."""
+        self._catch_signals()
+        session = await asyncio.to_thread(build)
+        self._session = session
+        unsubscribe = session.subscribe(self._on)
+        self._replay_start(session)
+        if not self._signal:
+            self._work = asyncio.ensure_future(self._converse(session))
+            await self._finish(session, self._work)
+        code = self.exit_code()
+        await session.close(code, self._result())
+        unsubscribe()
+        if self._options.output == "json":
+            _write(to_line(self._last(code)) + "\n")
+        return code
+
+    def exit_code(self) -> int:
+        """Return the code of the run so far."""
+        if self._signal:
+            return 128 + self._signal
+        if self._timed_out:
+            return LIMIT
+        stop = self._turn.stop if self._turn is not None else "error"
+        if stop == "denied":
+            return DENIED
+        if stop == "limit":
+            return SCHEMA if self._error is not None and self._error.kind == "schema" else LIMIT
+        if stop != "done":
+            return self._failure_code()
+        return DENIED if self._denied else OK
+
+    def _failure_code(self) -> int:
+        error = self._error
+        if error is None:
+            return FAILED
+        if error.kind in _NOT_CONFIGURED_KINDS:
+            return NOT_CONFIGURED
+        trouble = error.retryable or (error.status or 0) >= 500
+        return RETRY if trouble else FAILED
+
+    # -- the conversation -------------------------------------------------------------------------
+
+    async def _converse(self, session: Session) -> None:
+        if self._options.input == "stream-json":
+            from xun_cli.headless_input import converse
+
+            await converse(session, self._options.on_ask)
+            return
+        from xun_cli.prompt_input import piped_text, with_piped
+
+        session.questions.on_ask = "fail" if self._options.on_ask == "fail" else "deny"
+        prompt = self._options.prompt
+        piped = await asyncio.to_thread(piped_text, bool(prompt), _warn)
+        text = with_piped(prompt, piped)
+        if not text.strip():
+            self._error = Error(kind="usage", message="there is no prompt, neither as an argument nor on stdin")
+            _warn(self._error.message)
+            return
+        shown = f"{prompt} (and {len(piped)} characters from standard input)" if prompt and piped else ""
+        await session.submit(text, shown=shown)
+        await session.wait_idle()
+
+    async def _finish(self, session: Session, work: asyncio.Task[None]) -> None:
+        await asyncio.wait({work}, timeout=self._options.timeout)
+        if not work.done():
+            if not self._signal:
+                self._timed_out = True
+                _warn(f"stopped: the time limit of {self._options.timeout:g} s is reached (--timeout)")
+            session.interrupt("time limit reached" if self._timed_out else "interrupted")
+            await asyncio.wait({asyncio.ensure_future(session.wait_idle())}, timeout=_GRACE)
+            work.cancel()
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.result()
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None and sys.platform != "win32":
+                loop.add_signal_handler(number, self._on_signal, int(number))
+
+    def _on_signal(self, number: int) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_signal_handler(number)  # a second one ends the process at once
+        self._signal = self._signal or number
+        if self._session is not None:
+            self._session.interrupt(f"interrupted by {signal.Signals(number).name}")
+        if self._work is not None:
+            loop.call_later(_GRACE, self._work.cancel)
+            if not (self._session and self._session.running):
+                self._work.cancel()
+
+    # -- the stream -------------------------------------------------------------------------------
+
+    def _replay_start(self, session: Session) -> None:
+        history = session.history()
+        starts = [place for place, item in enumerate(history) if isinstance(item.event, SessionStarted)]
+        for envelope in history[starts[-1] :] if starts else ():
+            self._on(envelope)
+
+    def _on(self, envelope: Envelope) -> None:
+        event = envelope.event
+        self._note(event)
+        if event.type == "session.ended":
+            self._ended = envelope.to_json()
+        if self._options.output == "stream-json":
+            _write(to_line(self._with_error(envelope.to_json())) + "\n")
+        elif line := event_line(event, detail=self._settings.log == "debug"):
+            _warn(line)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, ApprovalResolved):
+            unasked = event.source in ("headless", "none") and event.choice not in ("allow", "grant", "once")
+            self._denied = self._denied or unasked
+        elif event.agent != "main":
+            return
+        elif isinstance(event, TurnCompleted):
+            self._turn = event
+            if event.stop == "done":
+                self._error = None
+                self._give_answer(event)
+        elif isinstance(event, MessageCompleted) and event.partial and event.text:
+            self._answer = event.text
+        elif isinstance(event, Error):
+            self._error = event
+
+    def _give_answer(self, event: TurnCompleted) -> None:
+        text = event.text if event.value is None else to_line(event.value)
+        self._answer = text
+        if self._options.output == "text" and text:
+            _write(answer_text(text, terminal=sys.stdout.isatty()))
+        if self._options.last:
+            try:
+                Path(self._options.last).write_text(text, encoding="utf-8", errors="replace")
+            except OSError as error:
+                _warn(f"--last {self._options.last}: can't be written: {error.strerror}")
+
+    def _result(self) -> Any:
+        if self._turn is not None and self._turn.value is not None:
+            return self._turn.value
+        return self._answer or None
+
+    def _last(self, code: int) -> dict[str, Any]:
+        ended = self._ended or failure_record(code, None)
+        return self._with_error(ended)
+
+    def _with_error(self, record: dict[str, Any]) -> dict[str, Any]:
+        if record["type"] == "session.ended" and self._error is not None:
+            record = {**record, "error": {"kind": self._error.kind, "message": self._error.message}}
+        return record
+
+
+def failure_record(code: int, error: BaseException | None) -> dict[str, Any]:
+    """Return the record of a session that could not even start."""
+    record: dict[str, Any] = {
+        "v": VERSION,
+        "seq": 1,
+        "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "session": "",
+        "turn": None,
+        "agent": "main",
+        "type": "session.ended",
+        "exit_code": code,
+        "result": None,
+        "usage": None,
+        "denied": [],
+    }
+    if error is not None:
+        record["error"] = {"kind": getattr(error, "kind", "error"), "message": str(error)}
+    return record
+
+
+def report_failure(options: StartOptions, code: int, error: BaseException) -> None:
+    """Tell of a start that failed: one sentence on stderr, and a record on stdout for the JSON outputs."""
+    _warn(str(error))
+    if options.output != "text":
+        _write(to_line(failure_record(code, error)) + "\n")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    from xun_cli.start import say
+
+    for line in text.splitlines() or [""]:
+        say(line)

@@ -1,0 +1,40 @@
+"""The offer of a model server that runs on this machine, when nothing is configured."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from xun_cli.model_choice import offer_local
+from xun_cli.places import Places
+from xun_cli.render.safe import safe
+from xun_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from xun.models.catalog import Endpoint
+
+
+def offer(settings: Settings, places: Places) -> None:
+    """Look for local servers (0.3 s at most) and ask about each; without a yes nothing is sent to any."""
+    from xun.models.catalog import probe_loopback
+
+    found = probe_loopback()
+    always: list[Endpoint] = []
+
+    def ask(endpoint: Endpoint) -> bool:
+        names = ", ".join(endpoint.models[:3]) + (", ..." if len(endpoint.models) > 3 else "")
+        line = f"A model server runs on this machine: {endpoint.base_url} ({names})."
+        sys.stdout.write(safe(line, multiline=False) + "\n")
+        try:
+            answer = input("Use it? [y = now, a = always, N = no] ").strip().lower()
+        except EOFError:
+            sys.stdout.write("\n")
+            return False
+        if answer in ("a", "always"):
+            always.append(endpoint)
+        return answer in ("y", "yes", "a", "always")
+
+    if offer_local(settings, ask, found) and always:
+        from xun_cli.config_write import set_value
+
+        set_value(places.config_file, "provider.base_url", always[0].base_url)

@@ -1,0 +1,179 @@
+"""From options to a running front end: settings, trust, model, then headless, plain or inline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from xun.errors import ConfigError
+from xun_cli.arguments import UsageError
+from xun_cli.config import load_settings
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+from xun_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from xun_cli.session.session import Session
+
+NOT_CONFIGURED = 3
+"""The exit code when a key, a model or a sound configuration is missing."""
+
+
+def start(options: StartOptions) -> int:
+    """Run what *options* ask for and return the exit code.
+
+    Raises:
+        UsageError: The options don't fit where xun was started.
+    """
+    _settle_mode(options)
+    places = Places.from_environment()
+    try:
+        settings = prepare(options, places)
+        if options.headless:
+            return _headless(options, settings, places)
+        return _interactive(options, settings, places)
+    except ConfigError as error:
+        if options.headless:
+            from xun_cli.headless import report_failure
+
+            report_failure(options, NOT_CONFIGURED, error)
+        else:
+            say(str(error))
+        return NOT_CONFIGURED
+
+
+def _settle_mode(options: StartOptions) -> None:
+    stdin_is_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if not options.headless and not stdin_is_terminal:
+        if options.prompt:
+            options.headless = True
+        elif options.tui != "plain":
+            raise UsageError('there is no prompt and no terminal to ask for one: xun -p "PROMPT"')
+    if not options.headless:
+        return
+    if options.resume == "":
+        raise UsageError("-r needs an ID where nobody can choose; `xun sessions list` shows them")
+    if options.input == "text" and not options.prompt and stdin_is_terminal:
+        raise UsageError('-p needs a prompt: xun -p "PROMPT"')
+    if options.input == "stream-json" and options.prompt:
+        raise UsageError("--input stream-json takes its prompts from standard input, not from the command line")
+
+
+def prepare(options: StartOptions, places: Places) -> Settings:
+    """Return the settings, with the keys taken out of the environment.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
+    from xun_cli import crash
+    from xun_cli.keys import take_credentials
+
+    credentials = take_credentials(places)
+    crash.install(places, credentials)
+    if options.trust and not options.safe:
+        from xun_cli.trust_question import trust_now
+
+        trust_now(options, places)
+    elif not options.headless and not options.safe and sys.stdin.isatty():
+        from xun_cli.trust_question import ask_trust
+
+        ask_trust(options, places)
+    settings = load_settings(places, options)
+    if settings.provider.api_key_env:
+        credentials.take([settings.provider.api_key_env])
+    settings.credentials = credentials
+    for warning in settings.warnings:
+        say(warning, "warning: ")
+    return settings
+
+
+def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
+    from xun_cli.headless import run_headless
+
+    _settle_resume(options, places)
+    return run_headless(options, settings, _builder(options, settings, places))
+
+
+def _interactive(options: StartOptions, settings: Settings, places: Places) -> int:
+    from xun_cli.model_choice import needs_offer
+
+    if needs_offer(options, settings) and sys.stdin.isatty():
+        from xun_cli.local_offer import offer
+
+        offer(settings, places)
+    _settle_resume(options, places)
+    _warn_of_folder(options)
+    build = _builder(options, settings, places)
+    if wants_plain(settings):
+        from xun_cli.plain import run_plain
+
+        return run_plain(options, settings, places, build)
+    from xun_cli.repl import run_repl
+
+    return run_repl(options, settings, places, build)
+
+
+def _builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
+    def build() -> Session:
+        from xun_cli.compose import build_session
+        from xun_cli.session.store import prune
+
+        session = build_session(options, settings, interactive=not options.headless)
+        if settings.session.save:
+            prune(places, options.cwd, settings.session.keep_days)
+        return session
+
+    return build
+
+
+def wants_plain(settings: Settings) -> bool:
+    """Tell whether this terminal, or the settings, ask for the line-based front end."""
+    if settings.ui.mode == "plain" or settings.ui.screen_reader or os.environ.get("ACCESSIBLE"):
+        return True
+    terminals = sys.stdin.isatty() and sys.stdout.isatty()
+    return not terminals or os.environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
+def _settle_resume(options: StartOptions, places: Places) -> None:
+    """Replace -c and -r by the id of one session.
+
+    Raises:
+        UsageError: There is no such session.
+    """
+    if not options.continue_ and options.resume is None:
+        return
+    from xun_cli.session.store import SessionError, find, latest, list_sessions
+
+    try:
+        if options.continue_:
+            info = latest(places, options.cwd)
+            if info is None:
+                raise UsageError(f"-c: there is no session of {options.cwd} yet")
+        elif options.resume == "":
+            from xun_cli.session_picker import pick
+
+            info = pick(list_sessions(places, options.cwd))
+        else:
+            info = find(places, options.cwd, options.resume or "")
+    except SessionError as error:
+        raise UsageError(str(error)) from None
+    options.continue_ = False
+    options.resume = info.id if info is not None else None
+    options.fork = options.fork and info is not None
+
+
+def _warn_of_folder(options: StartOptions) -> None:
+    if str(options.cwd) in (os.path.expanduser("~"), os.path.abspath(os.sep)):
+        say(
+            f"working in {options.cwd}: everything below it is open to the tools; a project's folder is safer", "note: "
+        )
+
+
+def say(text: str, kind: str = "") -> None:
+    """Print one line about *text* on standard error."""
+    from xun_cli.render.safe import safe
+
+    sys.stderr.write(f"xun: {kind}{safe(text, multiline=False)}\n")
+    sys.stderr.flush()
