@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._record(None)
         if not self._authorised():
             return
-        if not self.path.endswith("/models"):
+        if self.path != "/v1/models":
             self._json(404, {"error": {"message": f"no route {self.path}"}})
         elif isinstance(self.owner.models, dict):
             self._plain(self.owner.models)
@@ -204,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._record(body, purpose)
         if not self._authorised():
             return
-        if not self.path.endswith("/chat/completions"):
+        if self.path != "/v1/chat/completions":
             self._json(404, {"error": {"message": f"no route {self.path}"}})
             return
         for name in self.owner.refuse:

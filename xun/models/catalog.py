@@ -258,13 +258,13 @@ class _Probe:
 
     def _response(self) -> bytes | None:
         """Return the body once it is complete, b"" for an answer that does not count."""
-        import http.client
-
         head, found, _ = bytes(self._received).partition(b"\r\n\r\n")
         if not found:
             return None
         if not head.startswith(b"HTTP/1."):
             return b""
+        import http.client
+
         response: HTTPResponse = http.client.HTTPResponse(_Bytes(bytes(self._received)))  # type: ignore[arg-type]
         try:
             response.begin()

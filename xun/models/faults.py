@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import re
 import time
@@ -120,6 +119,8 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         value = (headers.get(name) or "").strip()
         if re.fullmatch(r"\d{1,12}(\.\d{1,12})?", value):
             return float(value) * scale
+    import email.utils
+
     moment = email.utils.parsedate_tz(headers.get("retry-after") or "")
     if moment is None:
         return None
