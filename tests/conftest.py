@@ -1,0 +1,36 @@
+"""Isolation of every test: a home, a config and an environment of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_LEFT_ALONE = {"PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "XUN_REQUIRE_PARTS", "XUN_UPDATE_SNAPSHOTS"}
+_PREFIXES = ("XUN_", "OPENAI_", "GIT_", "XDG_", "_XUN_")
+
+
+@pytest.fixture(autouse=True)
+def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a home folder of its own and no setting of the machine; returns that folder."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(_PREFIXES) and name not in _LEFT_ALONE:
+            monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "PAGER", "EDITOR", "VISUAL", "BASH_ENV", "ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return home
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Where all parts of the system must be there (CI), a test skipped for a missing part is a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("XUN_REQUIRE_PARTS"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although XUN_REQUIRE_PARTS is set: {report.longrepr}"
