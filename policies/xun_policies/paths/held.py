@@ -6,6 +6,7 @@ checked, or fails.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
@@ -92,18 +93,23 @@ class HeldFolder:
         """Return where the link *name* points."""
         return os.readlink(name, dir_fd=self.fd)
 
-    def write_temp(self, data: bytes, mode: int) -> str:
+    def write_temp(
+        self, data: bytes, mode: int, *, name: str | None = None, owner: tuple[int, int] | None = None
+    ) -> str:
         """Write *data* to a new file beside its final place, down to the disk, and return its name.
 
-        Nothing is left behind when that fails.
+        Nothing is left behind when that fails. An *owner* (user and group) that may not be given is left out.
         """
-        name = f"{TEMP_PREFIX}{secrets.token_hex(8)}{TEMP_SUFFIX}"
+        name = name or f"{TEMP_PREFIX}{secrets.token_hex(8)}{TEMP_SUFFIX}"
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
         try:
             try:
                 view = memoryview(data)
                 while view:
                     view = view[os.write(fd, view) :]
+                if owner is not None and owner != (os.geteuid(), os.getegid()):
+                    with contextlib.suppress(PermissionError):
+                        os.fchown(fd, *owner)
                 os.fchmod(fd, mode)
                 os.fsync(fd)
             finally:
@@ -120,6 +126,10 @@ class HeldFolder:
     def move_to(self, name: str, other: HeldFolder, target: str) -> None:
         """Move *name* to *target* in the folder *other*, atomically; EXDEV across file systems."""
         os.replace(name, target, src_dir_fd=self.fd, dst_dir_fd=other.fd)
+
+    def link(self, name: str, other: str) -> None:
+        """Give the file or link *name* a second name in this folder."""
+        os.link(name, other, src_dir_fd=self.fd, dst_dir_fd=self.fd, follow_symlinks=False)
 
     def unlink(self, name: str) -> None:
         """Remove a file or a link; the target of a link stays."""

@@ -1,0 +1,230 @@
+"""What a person may grant for a command, and the entries that hold such grants."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xun_policies.errors import PolicyError
+
+MAX_OFFERED = 5
+"""Most prefixes that one answer may grant."""
+
+# How many words name what is run; options never count. Names that are not here have one.
+_ARITY: dict[str, int] = dict.fromkeys(
+    "git npm pnpm yarn docker podman cargo go pip pip3 uv poetry gh kubectl helm make brew apt apt-get dnf systemctl "
+    "terraform dotnet mvn gradle rustup conda pipx hatch tox nox bundle rake composer rails just task".split(),
+    2,
+)
+_ARITY3: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("git", "remote"), ("git", "stash"), ("git", "worktree"), ("git", "submodule"), ("git", "config"), ("git", "reflog"), ("git", "bisect"),
+        ("git", "notes"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("docker", "compose"), ("docker", "image"),
+        ("docker", "container"), ("docker", "volume"), ("docker", "network"), ("podman", "compose"), ("gh", "pr"), ("gh", "issue"),
+        ("gh", "repo"), ("gh", "release"), ("gh", "run"), ("gh", "workflow"), ("uv", "pip"), ("pip", "config"), ("go", "mod"), ("conda", "env"),
+    }
+)  # fmt: skip
+
+_NEVER: frozenset[str] = frozenset(
+    "bash sh zsh dash ksh fish csh tcsh pwsh python python2 python3 pypy pypy3 node deno bun perl ruby php lua tclsh Rscript R julia "
+    "ghci irb osascript env sudo doas su command builtin exec eval source . trap xargs nice ionice nohup timeout time watch stdbuf setsid "
+    "parallel entr flock script unshare nsenter chroot strace ltrace gdb taskset chrt find fd ssh scp sftp rsync npx uvx pnpx bunx pipx "
+    "rm rmdir mv cp ln dd chmod chown chgrp truncate shred install mkfs mount umount kill pkill killall reboot shutdown curl wget nc ncat "
+    "socat telnet ftp awk gawk mawk nawk sed ed ex tee vim vi nano emacs less more man most bat top tar zip unzip crontab at batch "
+    "sqlite3 psql mysql openssl gpg mapfile readarray read enable compgen complete hash bind export declare typeset local readonly set "
+    "unset shopt alias unalias history fc jobs wait coproc printf test [ cd pushd popd".split()
+)
+# A prefix with one of these second words would let arbitrary code or text through.
+_EXACT_PAIRS: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("pip", "install"), ("pip3", "install"), ("pip", "download"), ("pip3", "download"), ("npm", "install"), ("npm", "i"), ("npm", "exec"),
+        ("npm", "x"), ("pnpm", "add"), ("pnpm", "dlx"), ("pnpm", "exec"), ("yarn", "add"), ("yarn", "dlx"), ("docker", "run"),
+        ("docker", "exec"), ("podman", "run"), ("podman", "exec"), ("kubectl", "exec"), ("kubectl", "delete"), ("poetry", "run"), ("poetry", "add"),
+        ("uv", "run"), ("uv", "add"), ("uv", "tool"), ("gh", "api"), ("gh", "alias"), ("git", "config"), ("git", "submodule"), ("git", "bisect"),
+        ("git", "filter-branch"), ("git", "clean"), ("git", "reset"), ("git", "push"), ("git", "clone"), ("cargo", "install"), ("cargo", "run"), ("go", "run"),
+        ("go", "install"), ("go", "get"), ("go", "env"), ("go", "generate"), ("brew", "install"), ("apt", "install"), ("apt-get", "install"),
+        ("conda", "run"), ("conda", "install"), ("hatch", "run"), ("bundle", "exec"), ("pip", "config"), ("uv", "pip"), ("git", "ls-remote"),
+        ("git", "archive"), ("git", "fetch"), ("git", "pull"), ("git", "rebase"), ("git", "help"), ("git", "difftool"), ("git", "mergetool"),
+    }
+)  # fmt: skip
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return *words* as one command text, each quoted as a shell needs it."""
+    return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandGrant:
+    """A permission for commands that start with *tokens*, or for exactly *tokens*."""
+
+    tokens: tuple[str, ...]
+    exact: bool = False
+
+    @property
+    def text(self) -> str:
+        """The tokens as a shell would quote them."""
+        return join_words(self.tokens)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"tokens", "exact"}``."""
+        return {"tokens": list(self.tokens), "exact": self.exact}
+
+    @classmethod
+    def from_json(cls, data: Any) -> CommandGrant:
+        """Build a grant from its JSON form.
+
+        Raises:
+            PolicyError: The value holds no list of words.
+        """
+        return cls(*_tokens_of(data))
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """One entry of the command allowlist that a person made.
+
+    Attributes:
+        tokens: The words that a command must start with.
+        exact: Whether nothing may follow them.
+        source: Who made it: user, dialog, import, config.
+        when: ISO time, "" when not known.
+    """
+
+    tokens: tuple[str, ...]
+    exact: bool = False
+    source: str = "user"
+    when: str = ""
+
+    @property
+    def text(self) -> str:
+        """The tokens as a shell would quote them."""
+        return join_words(self.tokens)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as JSON values."""
+        return {"tokens": list(self.tokens), "exact": self.exact, "source": self.source, "when": self.when}
+
+    @classmethod
+    def from_json(cls, data: Any) -> CommandEntry:
+        """Build an entry from its JSON form.
+
+        Raises:
+            PolicyError: The value holds no list of words.
+        """
+        tokens, exact = _tokens_of(data)
+        return cls(tokens, exact, str(data.get("source", "user")), str(data.get("when", "")))
+
+
+def _tokens_of(data: Any) -> tuple[tuple[str, ...], bool]:
+    tokens = data.get("tokens") if isinstance(data, dict) else None
+    if (
+        not isinstance(tokens, list)
+        or not tokens
+        or not all(isinstance(token, str) for token in tokens)
+        or not tokens[0]
+    ):
+        raise PolicyError(f"A command entry needs a list of words: {data!r}.")
+    return tuple(tokens), data.get("exact") is True
+
+
+class CommandAllowlist:
+    """The entries that a person made, in the order of their making."""
+
+    __slots__ = ("_entries", "_used")
+
+    def __init__(self, entries: tuple[CommandEntry, ...] = ()) -> None:
+        self._entries: dict[tuple[tuple[str, ...], bool], CommandEntry] = {(e.tokens, e.exact): e for e in entries}
+        self._used: dict[tuple[tuple[str, ...], bool], int] = {}
+
+    def add(self, tokens: Sequence[str], exact: bool = False, source: str = "user", when: str = "") -> CommandEntry:
+        """Add an entry, or return the one that is there already.
+
+        Raises:
+            PolicyError: No words, or an empty first word.
+        """
+        if isinstance(tokens, str):
+            raise PolicyError("A command entry takes a list of words, not one text.")
+        words = tuple(tokens)
+        if not words or not words[0]:
+            raise PolicyError("A command entry needs at least one word.")
+        return self._entries.setdefault((words, exact), CommandEntry(words, exact, source, when))
+
+    def remove(self, tokens: Sequence[str], exact: bool | None = None) -> tuple[CommandEntry, ...]:
+        """Remove the entries with exactly *tokens*; return them (none: an empty tuple)."""
+        words = tuple(tokens)
+        kinds = (False, True) if exact is None else (exact,)
+        found = (self._entries.pop((words, kind), None) for kind in kinds)
+        return tuple(entry for entry in found if entry is not None)
+
+    def clear(self) -> None:
+        """Remove every entry."""
+        self._entries.clear()
+
+    def covers(self, words: Sequence[str]) -> CommandEntry | None:
+        """Return the first entry that matches *words* token by token, or None."""
+        given = tuple(words)
+        for entry in self._entries.values():
+            size = len(entry.tokens)
+            if given[:size] == entry.tokens and (not entry.exact or len(given) == size):
+                return entry
+        return None
+
+    def note_use(self, entry: CommandEntry) -> None:
+        """Count one use of *entry*."""
+        key = (entry.tokens, entry.exact)
+        self._used[key] = self._used.get(key, 0) + 1
+
+    def used(self, entry: CommandEntry) -> int:
+        """Return how often *entry* was used in this process."""
+        return self._used.get((entry.tokens, entry.exact), 0)
+
+    def __iter__(self) -> Iterator[CommandEntry]:
+        return iter(tuple(self._entries.values()))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def is_wide(tokens: Sequence[str]) -> bool:
+    """Tell whether a prefix grant of *tokens* would let nearly anything through, such as ``python`` or ``sudo``."""
+    name = tokens[0].rsplit("/", 1)[-1]
+    if len(tokens) == 1:
+        return name in _NEVER or name in _ARITY
+    if name in _NEVER:
+        return not (name.startswith("python") and len(tokens) >= 3 and tokens[1] == "-m")
+    return tokens[1].startswith("-") or (tokens[0], tokens[1]) in _EXACT_PAIRS
+
+
+def offer(words: Sequence[str]) -> CommandGrant:
+    """Return what to offer for a command of *words*: its prefix by arity, or the whole of it where a prefix is too wide."""
+    prefix = _prefix(words)
+    if prefix is None or is_wide(prefix):
+        return CommandGrant(tuple(words), True)
+    return CommandGrant(prefix)
+
+
+def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
+    name = words[0].rsplit("/", 1)[-1]
+    if (
+        name in ("python", "python3")
+        and len(words) >= 3
+        and words[1] == "-m"
+        and words[2] in ("pytest", "unittest", "mypy", "ruff", "black")
+    ):
+        return tuple(words[:3])
+    if name in _NEVER:
+        return None
+    size = _ARITY.get(name, 1)
+    if size >= 2 and len(words) >= 2 and (name, words[1]) in _ARITY3:
+        size = 3
+    prefix = tuple(words[:size])
+    if len(prefix) < size or any(not _plain(word) for word in prefix[1:]):
+        return None
+    return prefix
+
+
+def _plain(word: str) -> bool:
+    return bool(word) and not word.startswith("-") and "=" not in word

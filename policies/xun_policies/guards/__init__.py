@@ -1,0 +1,1 @@
+"""Argument guards: for each listed command, the options and operands that are free."""

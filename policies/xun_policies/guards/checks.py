@@ -1,0 +1,220 @@
+"""Checks that a list of options can't express, by name. Each returns what is not free, or None."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from xun_policies.guards.git import git_list, git_paths, git_pretty, git_reflog, git_refs, git_remote
+from xun_policies.guards.options import Call, compiled, walk
+from xun_policies.guards.rules import NOT_FREE, Rule, operands
+from xun_policies.guards.scripts import awk, find, jq, sed
+from xun_policies.shell.lexer import Problem, Word
+
+Check = Callable[[Rule, Call], "Problem | None"]
+
+_FILE_TEST = frozenset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef".split())
+_COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
+_LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
+_PS_VALUE = frozenset("-o -O --format --sort -p --pid --ppid -C".split())
+_PS_TEXT = re.compile(r"[A-Za-z0-9_,.=%+:-]+")
+_PYTEST = (
+    "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# --durations=# --durations-min=# "
+    "--collect-only --co --color=% --no-header --no-summary --strict-markers --disable-warnings --showlocals --exitfirst --verbose "
+    "--quiet --capture=% --deselect=: --ignore=@"
+)
+
+
+def one_file(rule: Rule, call: Call) -> Problem | None:
+    """At most one operand, and no wildcard that could become two: a second one is the output file."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    for word in found.operands:
+        if word.glob:
+            return Problem("glob", f"{word.text} may become two operands, and the second is written")
+    return operands(rule, call, found)
+
+
+def no_at_file(rule: Rule, call: Call) -> Problem | None:
+    """``@FILE`` would read options from a file."""
+    for word in call.words:
+        if word.text.startswith("@"):
+            return Problem(NOT_FREE, f"{word.text} reads options from a file")
+    found = walk(compiled(rule.options), call)
+    return found if isinstance(found, Problem) else operands(rule, call, found)
+
+
+def tree_of_links(rule: Rule, call: Call) -> Problem | None:
+    """A recursive diff follows links: none below its operands may lead outside."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    problem = operands(rule, call, found)
+    if problem is None and {"-r", "--recursive"} & found.options.keys() and "--no-dereference" not in found.options:
+        for word in found.operands:
+            reason = call.places.links_out(word.text, call.cwds)
+            if reason is not None:
+                return Problem("path", reason)
+    return problem
+
+
+def text_only(rule: Rule, call: Call) -> Problem | None:
+    """Operands are text, dashes included."""
+    return None
+
+
+def printf(rule: Rule, call: Call) -> Problem | None:
+    """``-v`` assigns, and may run a substitution in a subscript; ``%n`` assigns as well."""
+    words = list(call.words)
+    if words and words[0].text == "--":
+        words = words[1:]
+    elif words and words[0].text.startswith("-"):
+        return Problem(NOT_FREE, f"{words[0].text} is an option of printf")
+    if words and (_COUNT_SIGN.search(words[0].text) or words[0].pwd):
+        return Problem(NOT_FREE, "%n assigns to a variable")
+    return None
+
+
+def test(rule: Rule, call: Call) -> Problem | None:
+    """``-v`` and ``-R`` evaluate a subscript; file tests stay inside."""
+    tests_files = False
+    for word in call.words:
+        if word.text in ("-v", "-R"):
+            return Problem(NOT_FREE, f"{word.text} evaluates the subscript of a variable")
+        tests_files = tests_files or word.text in _FILE_TEST
+    if tests_files:
+        for word in call.words:
+            if word.text.startswith("/") or ".." in word.text.split("/"):
+                problem = call.path(word.text)
+                if problem is not None:
+                    return problem
+            elif word.text and word.text not in _FILE_TEST and not word.glob:
+                problem = call.path(word.text)
+                if problem is not None:
+                    return problem
+    return None
+
+
+def date(rule: Rule, call: Call) -> Problem | None:
+    """An operand without + sets the clock."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    for word in found.operands:
+        if not word.text.startswith("+"):
+            return Problem(NOT_FREE, f"the operand {word.text} sets the clock")
+    return None
+
+
+def ps(rule: Rule, call: Call) -> Problem | None:
+    """The BSD letter e shows environments; procps reads a faulty option group again as BSD letters."""
+    value_next = False
+    with_e = with_user = False
+    for word in call.words:
+        text = word.text
+        if value_next:
+            value_next = False
+            if not _PS_TEXT.fullmatch(text) or "env" in text.lower():
+                return Problem(NOT_FREE, f"{text} is no plain list of columns or processes")
+            continue
+        name, _, value = text.partition("=")
+        if text in _PS_VALUE or (name in _PS_VALUE and value):
+            value_next = not value
+            if value and ("env" in value.lower() or not _PS_TEXT.fullmatch(value)):
+                return Problem(NOT_FREE, f"{value} is no plain list of columns or processes")
+        elif text.startswith("--"):
+            if text not in ("--forest", "--no-headers", "--no-heading", "--headers", "--cumulative", "--deselect"):
+                return Problem(NOT_FREE, f"the option {text} is not on the free list")
+        elif text.startswith("-"):
+            letters = text[1:]
+            value_next = letters.endswith("o")
+            if not letters or not set(letters.removesuffix("o")) <= set("eAafFlLjHTwcyMZNduxrmP"):
+                return Problem(NOT_FREE, f"the option {text} is not on the free list")
+            with_e = with_e or "e" in letters
+            with_user = with_user or bool(set(letters) & set("aux"))
+        elif text.isdigit():
+            pass
+        else:
+            value_next = text[-1:] in "opO"
+            if not text.isalpha() or not text.isascii() or "e" in text.lower() or set(text[:-1]) & set("opOtUkqN"):
+                return Problem(NOT_FREE, f"{text} may show the environment of processes")
+    if with_e and with_user:
+        return Problem(NOT_FREE, "e among BSD letters shows the environment of processes")
+    return None
+
+
+def journal(rule: Rule, call: Call) -> Problem | None:
+    """A number may follow -n and -b as a word of its own."""
+    kept: list[Word] = []
+    previous = ""
+    for word in call.words:
+        takes = previous in ("--lines", "--boot") or (
+            previous[:1] == "-" and previous[1:2] != "-" and previous[-1:] in "nb"
+        )
+        if not (takes and re.fullmatch(r"-?[0-9]+|all", word.text)):
+            kept.append(word)
+        previous = word.text
+    inner = Call(kept, call.places, call.cwds)
+    found = walk(compiled(rule.options), inner)
+    return found if isinstance(found, Problem) else operands(rule, inner, found)
+
+
+def pytest(rule: Rule, call: Call) -> Problem | None:
+    """Selection and output only; targets inside."""
+    for word in call.words:
+        if word.text.startswith("@"):
+            return Problem(NOT_FREE, f"{word.text} reads options from a file")
+    found = walk(compiled(_PYTEST), call)
+    if isinstance(found, Problem):
+        return found
+    for word in found.operands:
+        problem = call.path(word.text.partition("::")[0] or ".", glob=word.glob)
+        if problem is not None:
+            return problem
+    return None
+
+
+def curl(rule: Rule, call: Call) -> Problem | None:
+    """One GET or HEAD of a loopback URL, its answer shown or dropped."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    for name in ("-o", "--output"):
+        if found.options.get(name, "/dev/null") != "/dev/null":
+            return Problem(NOT_FREE, f"{name} writes a file")
+    for name in ("-w", "--write-out"):
+        value = found.options.get(name, "")
+        if "@" in value or "output" in value:
+            return Problem(NOT_FREE, f"{name} reads or writes a file")
+    if len(found.operands) != 1:
+        return Problem(NOT_FREE, "not exactly one URL")
+    if not _LOOPBACK.fullmatch(found.operands[0].text):
+        return Problem(NOT_FREE, "the host is not loopback")
+    return None
+
+
+CHECKS: dict[str, Check] = {
+    "awk": awk,
+    "curl": curl,
+    "date": date,
+    "find": find,
+    "git_list": git_list,
+    "git_paths": git_paths,
+    "git_pretty": git_pretty,
+    "git_reflog": git_reflog,
+    "git_refs": git_refs,
+    "git_remote": git_remote,
+    "journal": journal,
+    "jq": jq,
+    "no_at_file": no_at_file,
+    "one_file": one_file,
+    "printf": printf,
+    "ps": ps,
+    "pytest": pytest,
+    "sed": sed,
+    "test": test,
+    "text_only": text_only,
+    "tree_of_links": tree_of_links,
+}
+"""Every check by the name that a rule uses."""

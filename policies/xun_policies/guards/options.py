@@ -1,0 +1,199 @@
+"""Options as data: a compact specification per command, and the walk over arguments that it drives.
+
+A specification is words separated by blanks:
+
+    -abc        short options without value, may be clustered
+    -n#         a short option with a value; the sign says of what kind
+    -C?#        a short option whose value can only be attached
+    --name      a long option without value
+    --name=:    a long option with a value, attached or in the next word
+    --name=?:   a long option whose value can only be attached
+    --name==:   a long option that must have its value attached
+    -#          -NUMBER, the old form of a count
+
+Kinds: ``#`` a number, ``:`` any text, ``!`` any text that may begin with a dash too, ``@`` a path to
+be read, ``%`` text without a slash. A value in the next word that begins with a dash is refused
+but for ``!`` and ``#``: should the command not take a value there, it would be an option.
+Only what is listed is free. Long options count by their full name only: GNU tools accept
+abbreviations, and ``--outp`` writes as ``--output`` does, so an abbreviation asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from xun_policies.shell.lexer import Problem, Word
+from xun_policies.shell.places import Places
+
+_NUMBER = re.compile(r"[+-]{0,2}(?:0[xX])?[0-9a-fA-F]*[0-9][0-9a-fA-F]*(?:\.[0-9]+)?[a-zA-Z]{0,3}")
+_GLOB_CHAR = re.compile(r"[*?\[]")
+
+
+class Options:
+    """A compiled specification: kind of value by option; "" for none, a leading ``?`` for attached only."""
+
+    __slots__ = ("long", "number", "short")
+
+    def __init__(self, specification: str) -> None:
+        self.short: dict[str, str] = {}
+        self.long: dict[str, str] = {}
+        self.number = False
+        for item in specification.split():
+            if item.startswith("--"):
+                name, _, kind = item.partition("=")
+                self.long[name] = kind
+            elif item == "-#":
+                self.number = True
+            elif item[-1] in "#:@%!" and len(item) > 2:
+                self.short[item[1]] = item[2:]
+            else:
+                self.short.update(dict.fromkeys(item[1:], ""))
+
+
+@cache
+def compiled(specification: str) -> Options:
+    """Return *specification* compiled; the result is never changed."""
+    return Options(specification)
+
+
+class Call:
+    """One command as a guard sees it.
+
+    Attributes:
+        words: The arguments after the matched prefix.
+        places: Answers whether a path is inside.
+        cwds: The folders that the command may run in.
+    """
+
+    __slots__ = ("cwds", "places", "words")
+
+    def __init__(self, words: Sequence[Word], places: Places, cwds: tuple[str, ...]) -> None:
+        self.words = words
+        self.places = places
+        self.cwds = cwds
+
+    def path(self, text: str, *, glob: bool = False) -> Problem | None:
+        """Return a problem when *text*, as a path, leads outside."""
+        reason = self.places.outside(text, self.cwds, glob=glob)
+        return None if reason is None else Problem("path", reason)
+
+    def operand_path(self, word: Word) -> Problem | None:
+        """Return a problem when the operand *word* leads outside; ``-`` is standard input."""
+        if word.text == "-" and not word.glob:
+            return None
+        return self.path(word.text, glob=word.glob)
+
+
+class Arguments:
+    """What a walk found: operands in order, and the values of each option, one a line."""
+
+    __slots__ = ("operands", "options")
+
+    def __init__(self) -> None:
+        self.operands: list[Word] = []
+        self.options: dict[str, str] = {}
+
+    def note(self, name: str, value: str) -> None:
+        """Remember that the option *name* was given with *value*."""
+        known = self.options.get(name)
+        self.options[name] = value if known is None or value == "" else f"{known}\n{value}"
+
+
+def walk(options: Options, call: Call) -> Arguments | Problem:
+    """Sort the words of *call* into options and operands, as getopt with permutation does."""
+    result = Arguments()
+    words = call.words
+    count = len(words)
+    index = 0
+    while index < count:
+        word = words[index]
+        text = word.text
+        index += 1
+        if text[:1] != "-" or text == "-":
+            result.operands.append(word)
+            continue
+        if text == "--":
+            result.operands.extend(words[index:])
+            break
+        if word.glob and not (text.startswith("--") and _only_value_globs(text)):
+            return Problem("glob", f"a pattern in the option {text}")
+        following = words[index] if index < count else None
+        take = _long if text[1] == "-" else _short
+        step = take(options, word, following, call, result)
+        if not isinstance(step, int):
+            return step
+        index += step
+    return result
+
+
+def _only_value_globs(text: str) -> bool:
+    name, equals, _ = text.partition("=")
+    return bool(equals) and not _GLOB_CHAR.search(name)
+
+
+def _long(options: Options, word: Word, following: Word | None, call: Call, result: Arguments) -> int | Problem:
+    name, equals, value = word.text.partition("=")
+    kind = options.long.get(name)
+    if kind is None:
+        return Problem("guard", f"the option {name} is not on the free list")
+    result.note(name, value)
+    if equals:
+        if not kind:
+            return Problem("guard", f"the option {name} takes no value")
+        if word.glob and kind[-1] not in ":!":
+            return Problem("glob", f"a pattern in the option {name}")
+        return _value(name, kind[-1], value, call) or 0
+    if not kind or kind[0] == "?":
+        return 0
+    if kind[0] == "=":
+        return Problem("guard", f"the option {name} needs a value after =")
+    return _separate(name, kind, following, call, result)
+
+
+def _short(options: Options, word: Word, following: Word | None, call: Call, result: Arguments) -> int | Problem:
+    cluster = word.text
+    if options.number and cluster[1:].isdigit():
+        return 0
+    for place in range(1, len(cluster)):
+        letter = cluster[place]
+        kind = options.short.get(letter)
+        name = f"-{letter}"
+        if kind is None:
+            return Problem("guard", f"the option {name} is not on the free list")
+        if not kind:
+            result.note(name, "")
+            continue
+        value = cluster[place + 1 :]
+        result.note(name, value)
+        if value:
+            return _value(name, kind[-1], value, call) or 0
+        if kind[0] == "?":
+            return 0
+        return _separate(name, kind, following, call, result)
+    return 0
+
+
+def _separate(name: str, kind: str, following: Word | None, call: Call, result: Arguments) -> int | Problem:
+    if following is None:
+        return Problem("guard", f"the option {name} needs a value")
+    if following.glob:
+        return Problem("glob", f"a pattern as the value of {name} may become several words")
+    text = following.text
+    if text[:1] == "-" and len(text) > 1 and kind not in "#!":
+        return Problem("guard", f"the value {text} of {name} looks like an option")
+    result.note(name, text)
+    return _value(name, kind, text, call) or 1
+
+
+def _value(name: str, kind: str, value: str, call: Call) -> Problem | None:
+    if kind in ":!":
+        return None
+    if kind == "@":
+        return None if value == "-" else call.path(value)
+    if kind == "#":
+        good = value == "" or _NUMBER.fullmatch(value) is not None
+        return None if good else Problem("guard", f"the value of {name} is no number")
+    good = "/" not in value or len(value) <= 1
+    return None if good else Problem("guard", f"the value of {name} looks like a path")

@@ -1,0 +1,97 @@
+"""The shape of a guard rule, and how one is applied to the arguments of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xun_policies.guards.options import Arguments, Call, compiled, walk
+from xun_policies.shell.lexer import Problem
+
+NOT_FREE = "guard"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One listed prefix with its guard.
+
+    Attributes:
+        prefix: The tokens that a command must start with.
+        options: The free options, in the notation of `xun_policies.guards.options`.
+        operands: paths (each must be inside), pattern (the first is text, the rest are paths), text, none.
+        most: Most operands, -1 for any number.
+        check: The name of a further check, "" for none.
+        globs: A word may begin with an unquoted wildcard: no option of the command is dangerous.
+        free: Every argument is free: the command can only print them.
+        follows: Options that make the command follow links while it descends.
+        allows: Commands that this rule lets through, checked by a test.
+        asks: Commands that it does not.
+    """
+
+    prefix: tuple[str, ...]
+    options: str = ""
+    operands: str = "paths"
+    most: int = -1
+    check: str = ""
+    globs: bool = False
+    free: bool = False
+    follows: tuple[str, ...] = ()
+    allows: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The prefix as text."""
+        return " ".join(self.prefix)
+
+
+_PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "--files", "--type-list")
+
+
+def apply(rule: Rule, call: Call) -> Problem | None:
+    """Return what in *call* is not free under *rule*, or None."""
+    for word in call.words:
+        if word.glob:
+            if word.lead and not (rule.globs or rule.free):
+                return Problem("glob", f"{word.text} may match a file whose name is an option")
+            problem = call.path(word.text, glob=True)
+            if problem is not None:
+                return problem
+    if rule.free:
+        return None
+    if rule.check:
+        from xun_policies.guards.checks import CHECKS
+
+        return CHECKS[rule.check](rule, call)
+    found = walk(compiled(rule.options), call)
+    return found if isinstance(found, Problem) else operands(rule, call, found)
+
+
+def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
+    """Return what is wrong with the operands that *found* holds."""
+    words = found.operands
+    if rule.operands == "text":
+        pass
+    elif rule.operands == "none" and words:
+        return Problem(NOT_FREE, f"the operand {words[0].text} is not free")
+    else:
+        start = 1 if rule.operands == "pattern" and not any(name in found.options for name in _PATTERN_OPTIONS) else 0
+        for word in words[start:]:
+            problem = call.operand_path(word)
+            if problem is not None:
+                return problem
+    if 0 <= rule.most < len(words):
+        return Problem(NOT_FREE, f"the operand {words[rule.most].text} is one too many")
+    return follow(rule, call, found)
+
+
+def follow(rule: Rule, call: Call, found: Arguments) -> Problem | None:
+    """Return a link below the operands that leads outside, when the options make the command follow it."""
+    if not rule.follows or not all(any(one in found.options for one in name.split("|")) for name in rule.follows):
+        return None
+    start = 1 if rule.operands == "pattern" and found.operands else 0
+    targets = [word.text for word in found.operands[start:]] or ["."]
+    for target in targets:
+        reason = call.places.links_out(target, call.cwds)
+        if reason is not None:
+            return Problem("path", reason)
+    return None

@@ -1,0 +1,306 @@
+"""Checks of the small languages: find expressions, sed scripts, awk programs, jq filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from xun_policies.guards.options import Arguments, Call, compiled, walk
+from xun_policies.guards.rules import NOT_FREE, Rule
+from xun_policies.shell.lexer import Problem, Word
+
+_FIND_PLAIN = frozenset(
+    "-empty -executable -readable -writable -true -false -nouser -nogroup -print -print0 -ls -prune -quit -depth -d -mount -xdev "
+    "-daystart -noleaf -ignore_readdir_race -noignore_readdir_race -nowarn -warn -not -a -and -o -or ( ) ! , -follow".split()
+)
+_FIND_TEXT = frozenset(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -perm -size -mtime -mmin -atime "
+    "-amin -ctime -cmin -maxdepth -mindepth -links -inum -uid -gid -user -group -fstype -regextype -used -printf".split()
+)
+_FIND_PATH = re.compile(r"-(?:newer|anewer|cnewer|samefile|newer[aBcm][aBcm])")
+_FIND_TIME = re.compile(r"-newer[aBcm]t")
+
+_AWK_BAD = re.compile(
+    r"\b(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n"
+)
+_AWK_CALL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*\(")
+_AWK_CALLS = frozenset(
+    "length substr split sub gsub gensub match index sprintf tolower toupper int sin cos atan2 exp log sqrt rand srand strftime "
+    "systime mktime asort asorti and or xor lshift rshift compl strtonum print printf if while for return in do else BEGIN END".split()
+)
+_AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
+
+_JQ_BAD = re.compile(
+    r"\$\s*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|input_filename|get_search_list)\b"
+)
+
+_SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")
+_SED_ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
+_SED_FLAGS = re.compile(r"[gpiIm0-9M]*")
+_SED_END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|\Z)")
+
+
+def find(rule: Rule, call: Call) -> Problem | None:
+    """Starting points inside, then tests and printing only. No end-of-options mark exists."""
+    words = call.words
+    index, follows = _find_options(words)
+    starts = 0
+    while index < len(words) and words[index].text[:1] != "-" and words[index].text not in ("(", "!", ","):
+        problem = call.path(words[index].text, glob=words[index].glob)
+        if problem is not None:
+            return problem
+        if follows:
+            reason = call.places.links_out(words[index].text, call.cwds)
+            if reason is not None:
+                return Problem("path", reason)
+        starts += 1
+        index += 1
+    return _find_expression(words[index:], call)
+
+
+def _find_options(words: Sequence[Word]) -> tuple[int, bool]:
+    index = 0
+    follows = any(word.text == "-follow" for word in words)
+    while index < len(words) and words[index].text in ("-H", "-L", "-P", "-O1", "-O2", "-O3"):
+        follows = follows or words[index].text == "-L"
+        index += 1
+    return index, follows
+
+
+def _find_expression(words: Sequence[Word], call: Call) -> Problem | None:
+    index = 0
+    while index < len(words):
+        word = words[index]
+        text = word.text
+        if word.glob:
+            return Problem("glob", f"{text} may become several words, which find takes as actions")
+        index += 1
+        if text in _FIND_PLAIN:
+            continue
+        is_path = _FIND_PATH.fullmatch(text) is not None
+        if not is_path and text not in _FIND_TEXT and not _FIND_TIME.fullmatch(text):
+            return Problem(NOT_FREE, f"{text} is no test or print of find")
+        if index >= len(words):
+            return Problem(NOT_FREE, f"{text} needs a value")
+        value = words[index]
+        if value.glob:
+            return Problem("glob", f"{value.text} may become several words, which find takes as actions")
+        if is_path:
+            problem = call.path(value.text)
+            if problem is not None:
+                return problem
+        index += 1
+    return None
+
+
+def _script_and_files(found: Arguments, names: tuple[str, ...]) -> tuple[list[str], list[Word]]:
+    scripts = [found.options[name] for name in names if name in found.options]
+    words = found.operands
+    if not scripts and words:
+        return [words[0].text], words[1:]
+    return scripts, words
+
+
+def _files(words: Sequence[Word], call: Call) -> Problem | None:
+    for word in words:
+        problem = call.operand_path(word)
+        if problem is not None:
+            return problem
+    return None
+
+
+def sed(rule: Rule, call: Call) -> Problem | None:
+    """Addresses, printing, deleting and substitution; nothing that writes, reads or runs."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    if any(word.glob for word in found.operands[:1]) and not {"-e", "--expression"} & found.options.keys():
+        return Problem("glob", "the script is a pattern")
+    scripts, files = _script_and_files(found, ("-e", "--expression"))
+    if not scripts:
+        return Problem(NOT_FREE, "no script")
+    for script in scripts:
+        reason = _SedScript(script).fault()
+        if reason is not None:
+            return Problem(NOT_FREE, reason)
+    return _files(files, call)
+
+
+class _SedScript:
+    """A strict reader of sed scripts: what it does not know is a fault."""
+
+    __slots__ = ("at", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def fault(self) -> str | None:
+        """Return what is not free, or None."""
+        while self.at < len(self.text):
+            if self._skip(" \t\n;}"):
+                continue
+            if not self._addresses():
+                return "an address of the sed script is not understood"
+            reason = self._command()
+            if reason is not None:
+                return reason
+        return None
+
+    def _skip(self, chars: str) -> bool:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] in chars:
+            self.at += 1
+        return self.at > start
+
+    def _addresses(self) -> bool:
+        if self._address():
+            self._skip(" \t")
+            if self.text[self.at : self.at + 1] == ",":
+                self.at += 1
+                self._skip(" \t")
+                if self.text[self.at : self.at + 1] in ("+", "~"):
+                    self.at += 1
+                if not self._address():
+                    return False
+        self._skip(" \t")
+        while self.text[self.at : self.at + 1] == "!":
+            self.at += 1
+            self._skip(" \t")
+        return self.at < len(self.text)
+
+    def _address(self) -> bool:
+        number = _SED_ADDRESS.match(self.text, self.at)
+        if number:
+            self.at = number.end()
+            return True
+        char = self.text[self.at : self.at + 1]
+        if char == "\\":
+            self.at += 1
+            char = self.text[self.at : self.at + 1]
+        elif char != "/":
+            return False
+        self.at += 1
+        if not char or char in "\n\\" or not self._delimited(char, regex=True):
+            return False
+        while self.text[self.at : self.at + 1] in ("I", "M") and self.text[self.at : self.at + 1]:
+            self.at += 1
+        return True
+
+    def _delimited(self, delimiter: str, *, regex: bool) -> bool:
+        """Move past the next *delimiter*; False when there is none, or when it may be inside brackets."""
+        text, start = self.text, self.at
+        while self.at < len(text):
+            char = text[self.at]
+            if char == "\\":
+                self.at += 2
+            elif char == delimiter:
+                part = text[start : self.at]
+                self.at += 1
+                return not regex or _brackets_closed(part)
+            elif char == "\n" and regex:
+                return False
+            else:
+                self.at += 1
+        return False
+
+    def _command(self) -> str | None:
+        char = self.text[self.at]
+        self.at += 1
+        if char == "{":
+            return None
+        if char in "sy":
+            delimiter = self.text[self.at : self.at + 1]
+            self.at += 1
+            if not delimiter or delimiter in "\n\\ ;" or delimiter.isalnum():
+                return "a substitution of the sed script is not understood"
+            if not self._delimited(delimiter, regex=True) or not self._delimited(delimiter, regex=False):
+                return "a substitution of the sed script is not understood"
+            if char == "s":
+                flags = _SED_FLAGS.match(self.text, self.at)
+                self.at = flags.end() if flags else self.at
+        elif char in "qQl":
+            self._skip(" \t")
+            self._skip("0123456789")
+        elif char not in _SED_PLAIN:
+            return f"the sed command or flag {char} is not free"
+        end = _SED_END.match(self.text, self.at)
+        if end is None:
+            return f"the sed command or flag {self.text[self.at : self.at + 1]} is not free"
+        self.at = end.end()
+        return None
+
+
+def _brackets_closed(part: str) -> bool:
+    """Tell whether every ``[`` in the regular expression *part* is closed: else the end of *part* is in doubt."""
+    at = 0
+    while at < len(part):
+        if part[at] == "\\":
+            at += 2
+            continue
+        if part[at] == "[":
+            close = part.find("]", at + (3 if part[at + 1 : at + 2] == "^" else 2))
+            if close < 0:
+                return False
+            at = close
+        at += 1
+    return True
+
+
+def awk(rule: Rule, call: Call) -> Problem | None:
+    """A program of patterns, fields and printing; nothing that runs, writes or opens."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    if not found.operands:
+        return Problem(NOT_FREE, "no program")
+    program = found.operands[0]
+    if program.glob:
+        return Problem("glob", "the program is a pattern")
+    reason = _awk_fault(program.text)
+    return Problem(NOT_FREE, reason) if reason is not None else _files(found.operands[1:], call)
+
+
+def _awk_fault(program: str) -> str | None:
+    bad = _AWK_BAD.search(program)
+    if bad is not None:
+        return f"{bad[0].strip()!r} in the awk program is not free"
+    head = _AWK_PATTERN.match(program)
+    rest = program[head.end() :] if head else program
+    if "|" in program.replace("||", ""):
+        return "a pipe in the awk program runs a command"
+    if ">" in rest.replace(">=", ""):
+        return "> in the awk program may write a file"
+    for call in _AWK_CALL.finditer(program):
+        if call[1] not in _AWK_CALLS:
+            return f"the awk function {call[1]} is not free"
+    return None
+
+
+def jq(rule: Rule, call: Call) -> Problem | None:
+    """A filter without environment and modules; files inside."""
+    words = list(call.words)
+    kept: list[Word] = []
+    index = 0
+    while index < len(words):
+        text = words[index].text
+        if text in ("--arg", "--argjson"):
+            if any(word.glob for word in words[index : index + 3]):
+                return Problem("glob", f"a pattern as the value of {text}")
+            index += 3
+        elif text in ("--args", "--jsonargs"):
+            index += 1
+        else:
+            kept.append(words[index])
+            index += 1
+    found = walk(compiled(rule.options), Call(kept, call.places, call.cwds))
+    if isinstance(found, Problem):
+        return found
+    if not found.operands:
+        return Problem(NOT_FREE, "no filter")
+    if found.operands[0].glob:
+        return Problem("glob", "the filter is a pattern")
+    bad = _JQ_BAD.search(found.operands[0].text)
+    if bad is not None:
+        return Problem(NOT_FREE, f"{bad[0].strip()!r} in the jq filter is not free")
+    return _files(found.operands[1:], call)

@@ -1,0 +1,312 @@
+"""From one parse to the status of each piece: names, guards, paths, grants."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from xun_policies import defaults
+from xun_policies.grants import CommandGrant, offer
+from xun_policies.guards.options import Call
+from xun_policies.guards.rules import Rule, apply
+from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
+from xun_policies.shell.lexer import Problem, Word
+from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
+from xun_policies.shell.places import Places
+from xun_policies.store import PolicyState
+from xun_policies.verdicts import CommandScope
+
+INERT_VARIABLES = frozenset(
+    "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED".split()
+)
+"""Variables that may be set for one command: they change how it prints, never what it runs or reads."""
+
+_INERT_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
+_ZONE = re.compile(r"[A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
+_MOST_CWDS = 16
+_GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
+_SPEAKERS = frozenset({"echo", "printf", "test", "["})
+_PWD_READERS = frozenset(
+    "ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep".split()
+)
+_ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)", re.S)
+
+Cwds = tuple[str, ...]
+
+
+class Judgement(NamedTuple):
+    """The status of one command."""
+
+    allowed: bool
+    rule: str
+    reason: str
+    grant: CommandGrant | None = None
+
+
+def _ask(problem: Problem) -> Judgement:
+    return Judgement(False, problem.rule, problem.reason)
+
+
+class Judge:
+    """Judges the commands of one parse."""
+
+    __slots__ = ("_lookup", "_places", "_policy", "_rules", "_scope", "outside")
+
+    def __init__(self, policy: PolicyState, scope: CommandScope) -> None:
+        self._policy = policy
+        self._scope = scope
+        self._rules = defaults.rules()
+        self._places = Places(scope.cwd, scope.roots, scope.home, policy.cache)
+        self._lookup: Lookup | None = None
+        self.outside = not self._places.holds(self._places.cwd)
+
+    @property
+    def start(self) -> str:
+        """The real path of the folder in which the text starts."""
+        return self._places.cwd
+
+    def command(self, command: Simple) -> Judgement:
+        """Return the status of *command*."""
+        words = command.words
+        for word in words:
+            if word.problem is not None:
+                return _ask(word.problem)
+        if self.outside:
+            return Judgement(False, "path", f"the folder {self._scope.cwd} is outside the workspace")
+        if not command.cwds:
+            return Judgement(False, "path", "cd may lead to too many folders, or out of the workspace")
+        name = words[0]
+        if name.quoted or name.glob or name.tilde or name.pwd or name.dynamic or not name.text.isascii():
+            return Judgement(False, "name", "the command's name is quoted, a pattern or not plain ASCII")
+        problem = _expansions(words)
+        if problem is not None:
+            return _ask(problem)
+        return self._listed(words, command.cwds)
+
+    def _listed(self, words: list[Word], cwds: Cwds) -> Judgement:
+        """Judge a command whose words are all known text."""
+        name = words[0].text
+        tokens: list[Word] | None = words
+        git_cwds = cwds
+        global_problem: Problem | None = None
+        if name == "git":
+            tokens, git_cwds, global_problem = self._git_globals(words, cwds)
+        found = self._builtin(words, tokens, git_cwds, global_problem)
+        if found.allowed:
+            return found
+        return self._granted(found, words, tokens, cwds, git_cwds)
+
+    def _builtin(self, words: list[Word], tokens: list[Word] | None, cwds: Cwds, problem: Problem | None) -> Judgement:
+        name = words[0].text
+        if problem is not None:
+            return _ask(problem)
+        texts = [word.text for word in tokens or words]
+        if tuple(texts) in defaults.versions() and " ".join(texts) not in self._policy.excluded:
+            return self._checked(name, f'built-in "{" ".join(texts)}"', cwds, probe=False)
+        candidates = self._rules.get(name, ())
+        for rule in candidates:
+            size = len(rule.prefix)
+            if size == 1 or tuple(texts[:size]) == rule.prefix:
+                return self._guarded(rule, (tokens or words)[size:], cwds)
+        if "/" in name:
+            return Judgement(False, "name", f"{name} is a path; only bare names are listed")
+        if candidates:
+            start = " ".join(texts[: len(candidates[-1].prefix)])
+            return Judgement(False, "not-listed", f'"{start}" is not in the allowlist')
+        return Judgement(False, "not-listed", f"{name} is not in the allowlist")
+
+    def _guarded(self, rule: Rule, rest: list[Word], cwds: Cwds) -> Judgement:
+        shown = rule.name
+        if shown in self._policy.excluded:
+            return Judgement(False, "excluded", f'built-in prefix "{shown}" is excluded in this session')
+        if shown == "cd":
+            targets = self.cd_targets(rest, cwds)
+            if targets is None:
+                return Judgement(False, "path", "cd is free for one plain folder inside the workspace")
+        else:
+            problem = apply(rule, Call(rest, self._places, cwds))
+            if problem is not None:
+                return Judgement(False, problem.rule, f'built-in prefix "{shown}", but its guard: {problem.reason}')
+        return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True)
+
+    def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool) -> Judgement:
+        """Return an allowance, unless PATH or the repository's configuration speaks against it."""
+        if self._lookup is None:
+            path = self._scope.path
+            self._lookup = Lookup(os.environ.get("PATH", DEFAULT_PATH) if path is None else path, self._places)
+        finding = self._lookup.finding(name)
+        if finding is not None:
+            return Judgement(False, "lookup", finding)
+        return Judgement(True, "builtin", reason)
+
+    def _granted(
+        self, found: Judgement, words: list[Word], tokens: list[Word] | None, cwds: Cwds, git_cwds: Cwds
+    ) -> Judgement:
+        """Let an entry of the user decide what the built-in list does not, or say what could be granted."""
+        if found.rule == "path" or not self._grantable(words, cwds, git_cwds):
+            return found
+        texts = [word.text for word in words]
+        entry = self._policy.command_allowlist.covers(texts)
+        normal = texts if tokens is None else [word.text for word in tokens]
+        if entry is None and tokens is not None and normal != texts:
+            entry = self._policy.command_allowlist.covers(normal)
+            entry = None if entry is not None and entry.exact else entry
+        if entry is not None:
+            kind = "granted command" if entry.exact else "granted prefix"
+            return Judgement(True, "granted", f'{kind} "{entry.text}"')
+        grant = CommandGrant(tuple(texts), True) if tokens is None or found.rule in ("guard", "glob") else offer(normal)
+        if grant.exact:
+            if any(word.glob for word in words):
+                return found
+            grant = CommandGrant(tuple(texts), True)
+        return Judgement(False, found.rule, found.reason, grant)
+
+    def _grantable(self, words: list[Word], cwds: Cwds, git_cwds: Cwds) -> bool:
+        """Tell whether the path rules, which no grant waives, hold for *words*."""
+        name = words[0].text
+        if "/" in name:
+            # A path names another file in another folder: it counts from the workspace's folder only.
+            if self._places.outside(name, cwds) is not None or (name[0] != "/" and cwds != (self._places.cwd,)):
+                return False
+            if "/../" in f"/{name}":
+                return False
+        for word in words[1:]:
+            text = word.text
+            if word.pwd or word.dynamic:
+                return False
+            if text.startswith("-"):
+                attached = _ATTACHED.match(text)
+                text = text.partition("=")[2] or (attached[1] if attached else "")
+                if not text:
+                    continue
+            elif "=" in text and self._places.outside(text.partition("=")[2], git_cwds) is not None:
+                return False
+            if text.startswith("~") or self._places.outside(text, git_cwds, glob=word.glob) is not None:
+                return False
+        return True
+
+    def _git_globals(self, words: list[Word], cwds: Cwds) -> tuple[list[Word] | None, Cwds, Problem | None]:
+        """Skip harmless options before git's subcommand; ``-C`` moves the folder."""
+        index = 1
+        while index < len(words):
+            text = words[index].text
+            if text in _GIT_GLOBALS:
+                index += 1
+            elif text == "-C" and index + 1 < len(words):
+                target = words[index + 1]
+                if target.glob or target.pwd or target.dynamic or not target.text or target.text.startswith("-"):
+                    return None, cwds, Problem("guard", "the folder of git -C is no plain path")
+                reason = self._places.outside(target.text, cwds)
+                if reason is not None:
+                    return None, cwds, Problem("path", reason)
+                cwds = tuple(self._places.resolve(target.text, cwd) for cwd in cwds)
+                index += 2
+            elif text == "--version" and index + 1 == len(words):
+                break
+            elif text.startswith("-"):
+                return None, cwds, Problem("guard", f"the option {text} before the subcommand of git is not free")
+            else:
+                break
+        return [words[0], *words[index:]], cwds, None
+
+    def cd_targets(self, rest: list[Word], cwds: Cwds) -> Cwds | None:
+        """Return where ``cd`` with the words *rest* leads, or None when it is not free."""
+        texts = [word.text for word in rest]
+        while texts and texts[0] in ("-P", "-L"):
+            texts = texts[1:]
+        if texts and texts[0] == "--":
+            texts = texts[1:]
+        last = rest[-1] if rest else None
+        if len(texts) != 1 or last is None or last.glob or last.tilde or last.pwd or last.dynamic:
+            return None
+        target = texts[0]
+        if not target or target.startswith("-") or self._places.outside(target, cwds) is not None:
+            return None
+        if ".." in target.split("/"):
+            # bash takes .. away as text, the kernel follows the link first: both must mean the same folder.
+            for cwd in cwds:
+                if os.path.normpath(os.path.join(cwd, target)) != self._places.resolve(target, cwd):
+                    return None
+        return tuple(dict.fromkeys(self._places.resolve(target, cwd) for cwd in cwds))
+
+    def assignment(self, word: Word) -> Problem | None:
+        """Return why setting a variable for one command is not free, or None."""
+        if word.problem is not None:
+            return word.problem
+        name, _, value = word.text.partition("=")
+        if name not in INERT_VARIABLES:
+            return Problem(
+                "assignment",
+                f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
+            )
+        pattern = _ZONE if name == "TZ" else _INERT_VALUE
+        if word.pwd or word.dynamic or word.tilde or not pattern.fullmatch(value):
+            return Problem("assignment", f"the value of {name} is not plain")
+        return None
+
+    def follow(self, body: Sequence, cwds: Cwds) -> tuple[Cwds, Cwds]:
+        """Note in each command the folders it may run in; return those after success and after failure."""
+        succeeded, failed = cwds, cwds
+        first = True
+        for operator, pipeline in body.items:
+            before = (
+                cwds
+                if first
+                else succeeded
+                if operator == "&&"
+                else failed
+                if operator == "||"
+                else _union(succeeded, failed)
+            )
+            after = self._pipeline(pipeline, before)
+            if operator == "&&" and not first:
+                succeeded, failed = after[0], _union(failed, after[1])
+            elif operator == "||" and not first:
+                succeeded, failed = _union(succeeded, after[0]), after[1]
+            else:
+                succeeded, failed = after
+            first = False
+        return succeeded, failed
+
+    def _pipeline(self, pipeline: Pipeline, cwds: Cwds) -> tuple[Cwds, Cwds]:
+        after = (cwds, cwds)
+        for command in pipeline.commands:
+            if isinstance(command, Group):
+                self.follow(command.body, cwds)
+                after = (cwds, cwds)
+            else:
+                after = self._simple(command, cwds)
+        return after if len(pipeline.commands) == 1 else (cwds, cwds)
+
+    def _simple(self, command: Simple, cwds: Cwds) -> tuple[Cwds, Cwds]:
+        command.cwds = cwds
+        if command.words and command.words[0].text == "cd":
+            targets = self.cd_targets(command.words[1:], cwds) if cwds else None
+            return targets or (), cwds
+        return cwds, cwds
+
+
+def _union(one: Cwds, other: Cwds) -> Cwds:
+    """Return both; empty (so that all asks) when either is unknown or they are too many."""
+    if not one or not other:
+        return ()
+    both = tuple(dict.fromkeys(one + other))
+    return both if len(both) <= _MOST_CWDS else ()
+
+
+def _expansions(words: list[Word]) -> Problem | None:
+    """Return what bash would still do to *words* that is not free."""
+    name = words[0].text
+    for word in words:
+        if word.tilde:
+            return Problem("tilde", f"{word.text} expands to a home folder")
+        if not word.pwd and not word.dynamic:
+            continue
+        if name in _SPEAKERS:
+            continue
+        if word.dynamic or word.pwd != "quoted" or name not in _PWD_READERS:
+            return Problem("variable", "an expansion in a place where its value matters")
+        if not word.text.startswith("$PWD") or word.text[4:5] not in ("", "/"):
+            return Problem("variable", "$PWD is free at the start of a path only")
+    return None

@@ -1,0 +1,324 @@
+"""Tokens -> commands, pipelines, lists and subshells, by recursive descent.
+
+The grammar (anything else is a problem, and a problem is never allowed):
+
+    list     = and_or { ";" and_or } [ ";" ]
+    and_or   = pipeline { ("&&" | "||") pipeline }
+    pipeline = command { "|" command }
+    command  = "(" list ")" { redirect } | { assignment | redirect } word { word | redirect }
+    redirect = [digit] (">" | ">>" | "<") "/dev/null" | ("&>" | "&>>") "/dev/null" | [digit] ">&" digit
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from xun_policies.shell.lexer import Operator, Problem, Token, Word, lex, screen
+
+MAX_COMMANDS = 60
+"""Most commands in one text; more ask (a cap that lets the rest through has been exploited elsewhere)."""
+MAX_DEPTH = 16
+"""Deepest nesting of parentheses."""
+
+RESERVED = frozenset(
+    "if then elif else fi for while until do done case esac select function time coproc { } ! [[ ]] in".split()
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?=")
+_JOINING = frozenset({"&&", "||", ";", "|", "&", "|&", ";;", ";&", ";;&", "\n"})
+_REDIRECTS = frozenset({"<", ">", ">>", "&>", "&>>", ">&", "<&", "<>", ">|", "<<", "<<-", "<<<"})
+_TO_NULL = frozenset({"<", ">", ">>", "&>", "&>>"})
+_WRITES = Problem("redirection", "redirection; only /dev/null forms are free")
+
+
+class Simple:
+    """One simple command: assignments, words, redirections."""
+
+    __slots__ = ("assignments", "cwds", "words")
+
+    def __init__(self) -> None:
+        self.assignments: list[Word] = []
+        self.words: list[Word] = []
+        self.cwds: tuple[str, ...] = ()
+
+
+class Redirect:
+    """One redirection with its descriptor and target."""
+
+    __slots__ = ("end", "problem", "start")
+
+    def __init__(self, start: int, end: int, problem: Problem | None) -> None:
+        self.start = start
+        self.end = end
+        self.problem = problem
+
+
+@dataclass(slots=True)
+class Group:
+    """A list in parentheses."""
+
+    body: Sequence
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Commands joined by ``|``."""
+
+    commands: list[Simple | Group] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Sequence:
+    """Pipelines, each with the operator before it (the first has ``;``)."""
+
+    items: list[tuple[str, Pipeline]] = field(default_factory=list)
+
+
+Piece = Simple | Redirect | Operator | Word
+"""A row of the explanation: a command, a redirection, an operator, or an assignment."""
+
+
+@dataclass(slots=True)
+class Parsed:
+    """The one parse that verdict, prompt, grant and explanation share.
+
+    Attributes:
+        text: The text as given.
+        body: The tree.
+        pieces: Commands, operators, redirections and assignments in source order.
+        problem: What is wrong with the text as a whole, or the first problem of a piece; None when accepted.
+    """
+
+    text: str
+    body: Sequence
+    pieces: list[Piece]
+    commands: list[Simple]
+    problem: Problem | None
+
+
+class _Parser:
+    __slots__ = ("at", "commands", "depth", "pieces", "problem", "text", "tokens")
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+        self.pieces: list[Piece] = []
+        self.commands: list[Simple] = []
+        self.problem: Problem | None = None
+
+    def fail(self, reason: str, token: Token | None = None, rule: str = "syntax") -> None:
+        problem = Problem(rule, reason)
+        if token is not None and token.problem is None:
+            token.problem = problem
+        if self.problem is None:
+            self.problem = problem
+
+    def parse(self) -> Sequence:
+        tokens = self.tokens
+        while tokens and tokens[-1].text == "\n" and isinstance(tokens[-1], Operator):
+            tokens.pop()
+        while self._peek() == "\n":
+            self.at += 1
+        body = self._list()
+        while self.at < len(tokens):
+            token = tokens[self.at]
+            if isinstance(token, Operator):
+                self.fail(f"an unexpected {token.text}", token)
+                self.pieces.append(token)
+                self.at += 1
+            extra = self._list()
+            body.items.extend(extra.items)
+        if not self.commands:
+            self.fail("no command")
+        elif len(self.commands) > MAX_COMMANDS:
+            self.fail(f"more than {MAX_COMMANDS} commands", rule="too-many")
+        return body
+
+    def _peek(self) -> str:
+        """Return the operator at the current place, or ""."""
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if isinstance(token, Operator):
+                return token.text
+        return ""
+
+    def _list(self) -> Sequence:
+        body = Sequence()
+        operator = ";"
+        while True:
+            body.items.append((operator, self._pipeline()))
+            sign = self._peek()
+            if sign not in _JOINING or sign == "|":
+                return body
+            token = self._take_operator()
+            operator = ";" if sign not in ("&&", "||") else sign
+            if sign == "\n":
+                self.fail("a line end between commands", token, "newline")
+            if self._ends() and sign == ";":
+                return body
+
+    def _ends(self) -> bool:
+        return self.at >= len(self.tokens) or self._peek() == ")"
+
+    def _take_operator(self) -> Operator:
+        token = self.tokens[self.at]
+        assert isinstance(token, Operator)
+        self.pieces.append(token)
+        self.at += 1
+        return token
+
+    def _pipeline(self) -> Pipeline:
+        result = Pipeline([self._command()])
+        while self._peek() == "|":
+            self._take_operator()
+            result.commands.append(self._command())
+        return result
+
+    def _command(self) -> Simple | Group:
+        if self._peek() == "(":
+            return self._group()
+        return self._simple()
+
+    def _group(self) -> Simple | Group:
+        opening = self._take_operator()
+        if self._peek() == "(" and self.tokens[self.at].start == opening.end:
+            self.fail("(( )) is arithmetic", opening, "arithmetic")
+        if self.depth >= MAX_DEPTH:
+            self.fail(f"parentheses more than {MAX_DEPTH} deep", opening)
+            return Simple()
+        self.depth += 1
+        body = self._list()
+        self.depth -= 1
+        if self._peek() == ")":
+            self._take_operator()
+        else:
+            self.fail("an opening ( without its )", opening)
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if self._redirect(token):
+                continue
+            if isinstance(token, Word):
+                self.fail("a word after )", token)
+            break
+        return Group(body)
+
+    def _simple(self) -> Simple:
+        tokens, command = self.tokens, Simple()
+        while self.at < len(tokens):
+            token = tokens[self.at]
+            if isinstance(token, Word):
+                if self._io_number(token):
+                    continue
+                self.at += 1
+                self._word(command, token)
+            elif not self._redirect(token):
+                break
+        if not command.words:
+            self._empty()
+        elif self._peek() == "(":
+            self.fail("a ( after a word", tokens[self.at])
+        return command
+
+    def _word(self, command: Simple, word: Word) -> None:
+        if not command.words:
+            # Matched on the source: a quote in the name makes it a command name for bash, which then asks.
+            if "=" in word.text and _ASSIGNMENT.match(self.text, word.start):
+                command.assignments.append(word)
+                self.pieces.append(word)
+                return
+            self.commands.append(command)
+            self.pieces.append(command)
+            if word.text in RESERVED and not word.quoted:
+                self.fail(f"{word.text} is shell syntax", word)
+        command.words.append(word)
+
+    def _empty(self) -> None:
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.fail(f"a command is missing before {token.text!r}", token)
+        else:
+            self.fail("a command is missing at the end")
+
+    def _io_number(self, word: Word) -> bool:
+        """Take a redirection whose descriptor is *word*."""
+        if word.quoted or not word.text.isdigit() or self.at + 1 >= len(self.tokens):
+            return False
+        sign = self.tokens[self.at + 1]
+        if (
+            not isinstance(sign, Operator)
+            or sign.start != word.end
+            or sign.text not in _REDIRECTS
+            or sign.text[0] == "&"
+        ):
+            return False
+        self.at += 1
+        self._redirect(sign, word)
+        return True
+
+    def _redirect(self, sign: Token, descriptor: Word | None = None) -> bool:
+        """Take a redirection whose sign is *sign*; False when it is something else."""
+        if not isinstance(sign, Operator) or sign.text not in _REDIRECTS:
+            if isinstance(sign, Operator) and sign.text in ("<(", ">("):
+                self.pieces.append(sign)
+                self.at += 1
+                self._skip_process()
+                return True
+            return False
+        self.at += 1
+        target = self.tokens[self.at] if self.at < len(self.tokens) else None
+        problem = sign.problem
+        end = sign.end
+        if not isinstance(target, Word):
+            problem = problem or Problem("syntax", "a redirection without target")
+        else:
+            self.at += 1
+            end = target.end
+            problem = problem or target.problem or _target_problem(sign.text, target)
+        if descriptor is not None and len(descriptor.text) > 1:
+            problem = problem or _WRITES
+        start = sign.start if descriptor is None else descriptor.start
+        self.pieces.append(Redirect(start, end, problem))
+        return True
+
+    def _skip_process(self) -> None:
+        """Move past a process substitution, for display only."""
+        depth = 1
+        while self.at < len(self.tokens) and depth:
+            sign = self._peek()
+            depth += (sign in ("(", "<(", ">(")) - (sign == ")")
+            self.at += 1
+
+
+def _target_problem(sign: str, target: Word) -> Problem | None:
+    if target.quoted or target.glob or target.tilde:
+        return _WRITES
+    if sign in _TO_NULL:
+        return None if target.text == "/dev/null" else _WRITES
+    if sign == ">&":
+        return None if len(target.text) == 1 and target.text in "0123456789" else _WRITES
+    return _WRITES
+
+
+def parse(text: str) -> Parsed:
+    """Parse *text*; never raises. Everything outside the grammar ends in ``problem``."""
+    problem = screen(text)
+    if problem is not None:
+        return Parsed(text, Sequence(), [], [], problem)
+    parser = _Parser(text, lex(text))
+    body = parser.parse()
+    problem = parser.problem
+    if problem is None:
+        problem = _first_problem(parser)
+    return Parsed(text, body, parser.pieces, parser.commands, problem)
+
+
+def _first_problem(parser: _Parser) -> Problem | None:
+    for token in parser.tokens:
+        if token.problem is not None:
+            return token.problem
+    for piece in parser.pieces:
+        if isinstance(piece, Redirect) and piece.problem is not None:
+            return piece.problem
+    return None

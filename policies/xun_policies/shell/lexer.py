@@ -1,0 +1,294 @@
+"""Text of a command -> words and operators, strictly: what is not understood becomes a problem.
+
+The accepted subset is far smaller than bash. A token with a problem is kept, with a best guess of
+its extent, so that an explanation can show it; text that holds any problem is never allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MAX_LENGTH = 10_000
+"""Longest command, in characters, that is looked at."""
+
+
+class Problem(NamedTuple):
+    """Why text is outside the accepted subset: a stable rule id and a short human clause."""
+
+    rule: str
+    reason: str
+
+
+class Word:
+    """One word: its text once quotes and backslashes are removed, and what the shell would still do to it."""
+
+    __slots__ = ("dynamic", "end", "glob", "lead", "problem", "pwd", "quoted", "start", "text", "tilde")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text = text
+        self.start = start
+        self.end = end
+        self.quoted = False
+        self.glob = False
+        self.lead = False
+        self.tilde = False
+        self.pwd = ""
+        self.dynamic = False
+        self.problem: Problem | None = None
+
+
+class Operator:
+    """An operator, a redirection sign or a newline."""
+
+    __slots__ = ("end", "problem", "start", "text")
+
+    def __init__(self, text: str, start: int, end: int, problem: Problem | None = None) -> None:
+        self.text = text
+        self.start = start
+        self.end = end
+        self.problem = problem
+
+
+Token = Word | Operator
+
+_TOKEN = re.compile(
+    r"""([ \t]+)
+    |([A-Za-z0-9_./,:+%@^=-]+)
+    |'([^']*)'
+    |"([^"$`\\]*)"
+    |(&&|\|\||;;&?|;&|;|\|&|\||&>>|&>|&|\(|\)|<<<|<<-|<<|<&|<>|<\(|<|>>|>&|>\||>\(|>|\n)
+    |(.)""",
+    re.X | re.S,
+)
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
+)
+_AFTER_SYMBOL = re.compile("(.)\ufe0f", re.S)
+_SPECIAL = re.compile(r"\$(?:(\?)|(PWD)(?![A-Za-z0-9_]))")
+_LITERAL_DOLLAR = frozenset(" \t\n|);&<>/.,:%\\]")
+_EXPANSION_END = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#$!-]")
+_SEQUENCE = re.compile(r"\{[^{}]*\.\.[^{}]*\}", re.S)
+_LIST = re.compile(r"\{.*,.*\}", re.S)
+
+_CONTROL = Problem("control-char", "a control, invisible or text-direction character")
+_SUBSTITUTION = Problem("substitution", "command substitution")
+_VARIABLE = Problem("variable", "an expansion whose value is not known; only $? and $PWD are free")
+_BACKQUOTE = Problem("substitution", "backquote substitution")
+_PROCESS = Problem("substitution", "process substitution")
+_ANSI = Problem("quoting", "a $'..' or $\"..\" string")
+_UNTERMINATED = Problem("syntax", "an unterminated quote")
+_CONTINUATION = Problem("newline", "a backslash before a line end joins lines")
+_BRACES = Problem("brace", "brace expansion makes several words")
+
+_OPERATOR_PROBLEMS = {
+    "&": Problem("background", "& starts a background job"),
+    "|&": Problem("background", "|& also pipes the error output; write 2>&1 |"),
+    ";;": Problem("syntax", "case syntax"),
+    ";&": Problem("syntax", "case syntax"),
+    ";;&": Problem("syntax", "case syntax"),
+    "<(": _PROCESS,
+    ">(": _PROCESS,
+    "<<": Problem("here-document", "here-document"),
+    "<<-": Problem("here-document", "here-document"),
+    "<<<": Problem("here-document", "here-string"),
+}
+
+
+def screen(text: str) -> Problem | None:
+    """Return what makes *text* unfit for lexing: its length, or a character that is not shown as it is."""
+    if len(text) > MAX_LENGTH:
+        return Problem("too-long", f"longer than {MAX_LENGTH} characters")
+    plain = text if text.isprintable() else text.replace("\n", "").replace("\t", "")
+    if plain.isascii():
+        return None if plain.isprintable() else _CONTROL
+    if _INVISIBLE.search(plain):
+        return _CONTROL
+    if "\ufe0f" in plain:
+        import unicodedata
+
+        if any(unicodedata.category(base) != "So" for base in _AFTER_SYMBOL.findall("x" + plain)):
+            return _CONTROL
+    return None if plain.isprintable() else _CONTROL
+
+
+class Lexer:
+    """One pass over *text*; `tokens` holds the result, comments and blanks dropped."""
+
+    __slots__ = ("braced", "pos", "text", "tokens", "word")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[Token] = []
+        self.word: Word | None = None
+        self.braced = False
+        self.pos = 0
+
+    def run(self) -> list[Token]:
+        """Return the tokens."""
+        text, size, match = self.text, len(self.text), _TOKEN.match
+        while self.pos < size:
+            found = match(text, self.pos)
+            assert found is not None  # the last alternative takes any character
+            kind, end = found.lastindex, found.end()
+            if kind == 1:
+                self._close()
+            elif kind == 2:
+                if self.word is None and (end == size or text[end] in " \t"):
+                    self.tokens.append(Word(found[2], self.pos, end))
+                else:
+                    self._add(found[2], end)
+            elif kind == 3 or kind == 4:
+                self._add(found[kind], end).quoted = True
+            elif kind == 5:
+                self._operator(found[5], end)
+            else:
+                end = self._character(found[6], end)
+            self.pos = end
+        self._close()
+        return self.tokens
+
+    def _add(self, piece: str, end: int) -> Word:
+        word = self.word
+        if word is None:
+            word = self.word = Word(piece, self.pos, end)
+        else:
+            word.text += piece
+            word.end = end
+        return word
+
+    def _close(self) -> None:
+        word = self.word
+        if word is None:
+            return
+        if self.braced:
+            raw = self.text[word.start : word.end]
+            if word.problem is None and (_SEQUENCE.search(raw) or _LIST.search(raw)):
+                word.problem = _BRACES
+            self.braced = False
+        if word.text == "[" and not word.quoted:
+            word.glob = word.lead = False
+        self.tokens.append(word)
+        self.word = None
+
+    def _operator(self, sign: str, end: int) -> None:
+        word = self.word
+        if word is not None and sign[0] in "<>" and self.text[word.end - 1] == "}":
+            word.problem = word.problem or Problem("redirection", "a file-descriptor variable")
+        self._close()
+        problem = _OPERATOR_PROBLEMS.get(sign)
+        self.tokens.append(Operator(sign, self.pos, end, problem))
+
+    def _character(self, char: str, end: int) -> int:
+        """Take one character that is not plain; return where to go on."""
+        if char == "#" and self.word is None:
+            line_end = self.text.find("\n", end)
+            return len(self.text) if line_end < 0 else line_end
+        if char == "\\":
+            return self._backslash(end)
+        if char == "$":
+            return self._dollar(self.pos, quoted=False)
+        if char == '"':
+            return self._double(end)
+        word = self._add("" if char in "'`" else char, end)
+        if char == "'":
+            word.problem, word.end, word.quoted = _UNTERMINATED, len(self.text), True
+        elif char == "`":
+            return self._backquote(word, end)
+        elif char in "*?[":
+            word.glob = True
+            word.lead = word.lead or len(word.text) == 1
+        elif char == "{":
+            self.braced = True
+        elif char == "~" and (len(word.text) == 1 or word.text[-2] in "=:"):
+            word.tilde = True
+        return word.end
+
+    def _backslash(self, end: int) -> int:
+        following = self.text[end : end + 1]
+        word = self._add("" if following in ("", "\n") else following, min(end + 1, len(self.text)))
+        word.quoted = True
+        if not following:
+            word.problem = Problem("syntax", "a backslash at the end")
+        elif following == "\n":
+            word.problem = _CONTINUATION
+        return word.end
+
+    def _backquote(self, word: Word, end: int) -> int:
+        """Skip to the closing backquote, for display only."""
+        close = self.text.find("`", end)
+        word.problem = word.problem or _BACKQUOTE
+        word.end = len(self.text) if close < 0 else close + 1
+        return word.end
+
+    def _double(self, start: int) -> int:
+        """Take a double-quoted string that holds a ``$``, a backquote or a backslash; *start* is after the quote."""
+        text = self.text
+        word = self._add("", start)
+        word.quoted = True
+        at = start
+        while at < len(text):
+            char = text[at]
+            if char == '"':
+                word.end = at + 1
+                return at + 1
+            if char == "\\":
+                following = text[at + 1 : at + 2]
+                if following == "\n":
+                    word.problem = word.problem or _CONTINUATION
+                word.text += following if following in ("$", "`", '"', "\\") else char + following
+                at += 2
+            elif char == "$":
+                at = self._dollar(at, quoted=True)
+            elif char == "`":
+                at = self._backquote(word, at + 1)
+            else:
+                word.text += char
+                at += 1
+        word.problem = _UNTERMINATED
+        word.end = len(text)
+        return word.end
+
+    def _dollar(self, at: int, *, quoted: bool) -> int:
+        """Take a ``$`` at *at*; return the position after it and what belongs to it."""
+        text = self.text
+        following = text[at + 1 : at + 2]
+        special = _SPECIAL.match(text, at)
+        if special:
+            word = self._add("$?" if special[1] else "$PWD", special.end())
+            word.dynamic = word.dynamic or bool(special[1])
+            if special[2]:
+                word.pwd = "inner" if word.pwd or word.text != "$PWD" else "quoted" if quoted else "bare"
+            return special.end()
+        if not following or following in _LITERAL_DOLLAR or (quoted and following == '"'):
+            self._add("$", at + 1)
+            return at + 1
+        word = self._add("$", at + 1)
+        if following in "'\"" and not quoted:
+            word.problem = word.problem or _ANSI
+            return at + 1
+        word.problem = word.problem or (_SUBSTITUTION if following == "(" else _VARIABLE)
+        word.end = self._expansion_end(at + 1, following)
+        return word.end
+
+    def _expansion_end(self, at: int, opener: str) -> int:
+        """Guess where an expansion ends, for display only."""
+        text = self.text
+        closer = {"(": ")", "{": "}", "[": "]"}.get(opener)
+        if closer is None:
+            name = _EXPANSION_END.match(text, at)
+            return name.end() if name else at
+        depth = 0
+        for index in range(at, len(text)):
+            if text[index] == opener:
+                depth += 1
+            elif text[index] == closer:
+                depth -= 1
+                if depth == 0:
+                    return index + 1
+        return len(text)
+
+
+def lex(text: str) -> list[Token]:
+    """Return the tokens of *text*; never raises. Call `screen` first."""
+    return Lexer(text).run()

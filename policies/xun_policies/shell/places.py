@@ -1,0 +1,217 @@
+"""Where paths of a command lead: containment in the workspace, links followed, for every possible folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat as stat_bits
+from typing import Any
+
+PUBLIC_FILES = frozenset(
+    {
+        "/dev/null",
+        "/etc/os-release",
+        "/proc/cpuinfo",
+        "/proc/loadavg",
+        "/proc/meminfo",
+        "/proc/version",
+        "/usr/include",
+    }
+)
+"""Files outside the workspace that may be read unasked: facts of the machine that hold no secret."""
+
+_PUBLIC_TREE = "/usr/include/"
+_MAX_LINKS = 40
+_MAX_ENTRIES = 20_000
+_GLOB = re.compile(r"[*?\[]")
+
+
+def real_path(path: str) -> str:
+    """Return *path* (absolute) with links resolved as far as it exists; the rest stays as it is written.
+
+    A loop of links ends in "", which is inside nothing.
+    """
+    done = ""
+    todo = path.split("/")[::-1]
+    links = 0
+    missing = False
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            done = done[: done.rfind("/")] if done else ""
+            missing = False
+            continue
+        done = f"{done}/{part}"
+        if missing:
+            continue
+        try:
+            target = os.readlink(done)
+        except OSError as exc:
+            missing = exc.errno != 22  # EINVAL: it exists and is no link
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return ""
+        done = "" if target.startswith("/") else done[: done.rfind("/")]
+        todo.extend(target.split("/")[::-1])
+    return done or "/"
+
+
+class Places:
+    """Answers, for one evaluation, whether a path stays inside the roots.
+
+    Attributes:
+        roots: The real paths of the roots.
+        cwd: The real path of the folder that the command starts in.
+    """
+
+    __slots__ = ("_budget", "cache", "cwd", "home", "roots")
+
+    def __init__(self, cwd: str, roots: tuple[str, ...], home: str, cache: dict[Any, Any]) -> None:
+        self.cache = cache
+        self.home = home
+        self.roots = tuple(self._real_root(root) for root in roots)
+        self.cwd = self._real_root(cwd)
+        self._budget = _MAX_ENTRIES
+
+    def _real_root(self, path: str) -> str:
+        """Return the real path of *path*, remembered while the folder is the same inode."""
+        try:
+            info = os.stat(path)
+            mark: object = (info.st_dev, info.st_ino)
+        except OSError:
+            mark = None
+        known = self.cache.get(("real", path))
+        if known is not None and known[0] == mark:
+            return str(known[1])
+        real = real_path(os.path.abspath(path))
+        self.cache["real", path] = (mark, real)
+        return real
+
+    def holds(self, real: str) -> bool:
+        """Tell whether *real*, a resolved path, lies in one of the roots."""
+        for root in self.roots:
+            if real == root or real.startswith(root + "/") or root == "/":
+                return bool(real)
+        return False
+
+    def resolve(self, path: str, cwd: str) -> str:
+        """Return where *path* leads from *cwd* (a real path)."""
+        if path.startswith("/"):
+            for root in self.roots:
+                if path.startswith(root + "/"):
+                    return self._below(root, path[len(root) + 1 :])
+            return real_path(path)
+        return self._below(cwd, path)
+
+    def _below(self, base: str, path: str) -> str:
+        if "/" not in path and path not in (".", ".."):
+            full = f"{base}/{path}"
+            try:
+                mode = os.lstat(full).st_mode
+            except (OSError, ValueError):
+                return full
+            return real_path(full) if stat_bits.S_ISLNK(mode) else full
+        return self._walk(base, path)
+
+    def _walk(self, base: str, path: str) -> str:
+        done = "" if base == "/" else base
+        missing = False
+        for part in path.split("/"):
+            if part in ("", "."):
+                continue
+            if part == "..":
+                done = done[: done.rfind("/")] if done else ""
+                missing = False
+                continue
+            done = f"{done}/{part}"
+            if missing:
+                continue
+            try:
+                linked = stat_bits.S_ISLNK(os.lstat(done).st_mode)
+            except (OSError, ValueError):
+                missing = True
+                continue
+            if linked:
+                return real_path(f"{base}/{path}")
+        return done or "/"
+
+    def outside(self, path: str, cwds: tuple[str, ...], *, glob: bool = False) -> str | None:
+        """Return why *path* may not be read unasked, or None when it stays inside from each of *cwds*."""
+        if path in PUBLIC_FILES or (path.startswith(_PUBLIC_TREE) and "/.." not in path):
+            return None
+        for cwd in cwds:
+            reason = self._outside_glob(path, cwd) if glob else self._outside_one(path, cwd)
+            if reason is not None:
+                return reason
+        return None
+
+    def _outside_one(self, path: str, cwd: str) -> str | None:
+        if "\0" in path:
+            return "a path with a NUL byte"
+        if self.holds(self.resolve(path, cwd)):
+            return None
+        return f"{path} is outside the workspace"
+
+    def _outside_glob(self, path: str, cwd: str) -> str | None:
+        """Check the fixed part of a pattern, and every entry that it matches now."""
+        parts = path.split("/")
+        first = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts))
+        fixed = "/".join(parts[:first]) or ("/" if path.startswith("/") else ".")
+        reason = self._outside_one(fixed, cwd)
+        if reason is not None or ".." in parts[first:]:
+            return reason or f"{path} may lead outside the workspace"
+        return self._expand(self.resolve(fixed, cwd), parts[first:], path)
+
+    def _expand(self, folder: str, parts: list[str], shown: str) -> str | None:
+        matches = _component(parts[0])
+        try:
+            entries = list(os.scandir(folder))
+        except (OSError, ValueError):
+            return None
+        self._budget -= len(entries)
+        if self._budget < 0:
+            return f"{shown} matches too many files to check them"
+        for entry in entries:
+            if not matches(entry.name):
+                continue
+            if entry.is_symlink() and not self.holds(real_path(entry.path)):
+                return f"{shown} matches {entry.name}, a link that leads outside the workspace"
+            rest = [part for part in parts[1:] if part]
+            if rest and entry.is_dir():
+                reason = self._expand(real_path(entry.path), rest, shown)
+                if reason is not None:
+                    return reason
+        return None
+
+    def links_out(self, path: str, cwds: tuple[str, ...]) -> str | None:
+        """Return a link below *path* that leads outside, for commands that follow links while they descend."""
+        for cwd in cwds:
+            todo = [self.resolve(path, cwd)]
+            while todo:
+                folder = todo.pop()
+                try:
+                    entries = list(os.scandir(folder))
+                except (OSError, ValueError):
+                    continue
+                self._budget -= len(entries)
+                if self._budget < 0:
+                    return "follows links in more files than can be checked"
+                for entry in entries:
+                    if entry.is_symlink():
+                        if not self.holds(real_path(entry.path)):
+                            return f"follows links, and {entry.name} leads outside the workspace"
+                    elif entry.is_dir():
+                        todo.append(entry.path)
+        return None
+
+
+def _component(pattern: str) -> Any:
+    """Return a test for names that *pattern* may match in bash; it errs on the side of matching."""
+    hidden = pattern.startswith((".", "[", "?(", "*(")) and not pattern.startswith("*")
+    if "[" in pattern:
+        return lambda name: hidden or not name.startswith(".")
+    regex = re.compile("".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern), re.S)
+    return lambda name: (hidden or not name.startswith(".")) and regex.fullmatch(name) is not None

@@ -1,0 +1,201 @@
+"""PolicyState: the lists, the mode and the log of one agent, kept under ``state["__builtin_tool_policy"]``."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from xun_policies.errors import PolicyError
+from xun_policies.grants import CommandAllowlist, CommandEntry
+from xun_policies.writes import WriteAllowlist, WriteEntry
+
+VERSION = 1
+MODES = ("ask", "plan", "auto-edit")
+LOG_SIZE = 500
+UNDO_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """One decision, for the log.
+
+    Attributes:
+        when: ISO time.
+        tool: The tool that was called.
+        subject: The command or path, exactly as it ran or was written.
+        decision: allow, ask or deny.
+        source: Who decided: user, auto, allowlist, risk, headless, mode, none.
+        rule: The id of the rule that spoke, "" for none.
+        risk: The verdict of the risk assessment, "" when there was none.
+    """
+
+    when: str
+    tool: str
+    subject: str
+    decision: str
+    source: str
+    rule: str = ""
+    risk: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the record as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> DecisionRecord:
+        """Build a record from its JSON form.
+
+        Raises:
+            PolicyError: A field is missing or no text.
+        """
+        names = ("when", "tool", "subject", "decision", "source", "rule", "risk")
+        if not isinstance(data, dict) or not all(isinstance(data.get(name, ""), str) for name in names):
+            raise PolicyError(f"A log record needs text fields: {data!r}.")
+        return cls(**{name: data.get(name, "") for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The parts that ``undo`` brings back."""
+
+    commands: tuple[CommandEntry, ...]
+    writes: tuple[WriteEntry, ...]
+    excluded: tuple[str, ...]
+
+
+class PolicyState:
+    """What one agent is allowed to do unasked, and what was decided.
+
+    Attributes:
+        command_allowlist: Entries that a person made; the built-in list is read-only data beside it.
+        write_allowlist: Paths that a person allowed to be written.
+        excluded: Built-in prefixes, as text such as ``"git diff"``, that are off in this session.
+        mode: ask, plan or auto-edit.
+        auto_remaining: How many further ordinary questions are answered by the default.
+        log: The last decisions, at most 500.
+        cache: What evaluations remember (resolved folders, PATH look-ups, git configurations); never stored.
+    """
+
+    def __init__(self) -> None:
+        self.command_allowlist = CommandAllowlist()
+        self.write_allowlist = WriteAllowlist()
+        self.excluded: set[str] = set()
+        self._mode = "ask"
+        self.auto_remaining = 0
+        self.log: deque[DecisionRecord] = deque(maxlen=LOG_SIZE)
+        self.cache: dict[Any, Any] = {}
+        self._undo: list[_Lists] = []
+
+    @property
+    def mode(self) -> str:
+        """ask, plan or auto-edit."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, value: str) -> None:
+        if value not in MODES:
+            raise PolicyError(f"There is no mode {value!r}; the modes are {', '.join(MODES)}.")
+        self._mode = value
+
+    def _lists(self) -> _Lists:
+        return _Lists(tuple(self.command_allowlist), tuple(self.write_allowlist), tuple(sorted(self.excluded)))
+
+    def snapshot(self) -> None:
+        """Remember the lists as they are: call it before a change, so that `undo` can take the change back."""
+        self._undo.append(self._lists())
+        del self._undo[:-UNDO_SIZE]
+
+    def undo(self) -> bool:
+        """Bring back the lists before the last change; False when there is no change to take back."""
+        current = self._lists()
+        while self._undo:
+            earlier = self._undo.pop()
+            if earlier == current:
+                continue
+            self.command_allowlist = CommandAllowlist(earlier.commands)
+            self.write_allowlist = WriteAllowlist(earlier.writes)
+            self.excluded = set(earlier.excluded)
+            return True
+        return False
+
+    def replace_lists(
+        self, commands: Iterable[CommandEntry], writes: Iterable[WriteEntry], excluded: Iterable[str]
+    ) -> None:
+        """Set all three lists at once, after a `snapshot` of the present ones."""
+        self.snapshot()
+        self.command_allowlist = CommandAllowlist(tuple(commands))
+        self.write_allowlist = WriteAllowlist(tuple(writes))
+        self.excluded = set(excluded)
+
+    def record(self, record: DecisionRecord) -> None:
+        """Add *record* to the log; the oldest goes when it is full."""
+        self.log.append(record)
+
+    def copy(self) -> PolicyState:
+        """Return a state of its own with the same lists, mode and log, for a fork or a sub-agent."""
+        return PolicyState.from_json(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as a versioned dict of JSON values."""
+        return {
+            "v": VERSION,
+            "commands": [entry.to_json() for entry in self.command_allowlist],
+            "writes": [entry.to_json() for entry in self.write_allowlist],
+            "excluded": sorted(self.excluded),
+            "mode": self.mode,
+            "auto_remaining": self.auto_remaining,
+            "log": [record.to_json() for record in self.log],
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> PolicyState:
+        """Build a state from `to_json`'s dict; everything is checked before anything is taken.
+
+        Raises:
+            PolicyError: Not a dict, another version, or a bad entry, which the text names.
+        """
+        if not isinstance(data, dict):
+            raise PolicyError(f"A stored policy must be a dict, not {type(data).__name__}.")
+        if data.get("v") != VERSION:
+            raise PolicyError(
+                f"A stored policy of version {data.get('v')!r} can't be read; this xun reads version {VERSION}."
+            )
+        state = cls()
+        commands = tuple(CommandEntry.from_json(item) for item in _list(data, "commands"))
+        writes = tuple(WriteEntry.from_json(item) for item in _list(data, "writes"))
+        excluded = _list(data, "excluded")
+        if not all(isinstance(item, str) for item in excluded):
+            raise PolicyError(f"The excluded prefixes must be texts: {excluded!r}.")
+        remaining = data.get("auto_remaining", 0)
+        if not isinstance(remaining, int) or isinstance(remaining, bool) or remaining < 0:
+            raise PolicyError(f"auto_remaining must be a count: {remaining!r}.")
+        log = [DecisionRecord.from_json(item) for item in _list(data, "log")]
+        state.command_allowlist = CommandAllowlist(commands)
+        state.write_allowlist = WriteAllowlist(writes)
+        state.excluded = set(excluded)
+        state.mode = data.get("mode", "ask")
+        state.auto_remaining = remaining
+        state.log.extend(log)
+        return state
+
+    def to_toml(self, **options: Any) -> str:
+        """Return the user-made entries and exclusions as TOML; see `xun_policies.policy_file.to_toml`."""
+        from xun_policies.policy_file import to_toml
+
+        return to_toml(self, **options)
+
+    @staticmethod
+    def parse_toml(text: str, base: str = "") -> Any:
+        """Read exported TOML; see `xun_policies.policy_file.parse_toml`."""
+        from xun_policies.policy_file import parse_toml
+
+        return parse_toml(text, base)
+
+
+def _list(data: dict[str, Any], name: str) -> list[Any]:
+    value = data.get(name, [])
+    if not isinstance(value, list):
+        raise PolicyError(f"{name} in a stored policy must be a list, not {type(value).__name__}.")
+    return value
