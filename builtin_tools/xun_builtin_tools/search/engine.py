@@ -1,0 +1,194 @@
+"""Which way a search goes, and what comes of it: small trees are walked here, large ones by ripgrep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from xun.errors import SearchError
+from xun_builtin_tools.search import python_search, ripgrep_search
+from xun_builtin_tools.search.hits import Hits
+from xun_builtin_tools.search.limits import (
+    MAX_HITS,
+    SECONDS,
+    SMALL_BYTES,
+    SMALL_TREE,
+    Clock,
+    Enough,
+    TimeUp,
+    TooLarge,
+)
+from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
+from xun_builtin_tools.search.ripgrep import find_ripgrep
+from xun_builtin_tools.search.walk import Folder, Walk
+
+_PROBE_SECONDS = 2.0
+
+Backend = Literal["auto", "python", "ripgrep"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How searches are made.
+
+    Attributes:
+        backend: "auto" walks small trees in Python and leaves large ones to ripgrep where there is one;
+            "python" and "ripgrep" insist. What is found is the same.
+        seconds: How long a search may take before it ends with what it has.
+    """
+
+    backend: Backend = "auto"
+    seconds: float = SECONDS
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a search ended."""
+
+    stopped: str = ""
+    """Why it ended before everything was searched; "" when it did not."""
+    hint: str = ""
+    """What the caller may want to know about an empty result."""
+
+
+class Engine:
+    """Makes searches; holds nothing between them."""
+
+    def __init__(self, options: SearchOptions, check_cancel: Callable[[], None]) -> None:
+        self._options = options
+        self._check_cancel = check_cancel
+
+    def glob(self, request: GlobRequest) -> tuple[list[str], list[str], Outcome]:
+        """Return the paths that match, those that were skipped, and how it ended.
+
+        Raises:
+            SearchError: Time ran out before anything was found (timeout).
+            CancelledError: The run was cancelled.
+        """
+        clock = Clock(self._options.seconds, self._check_cancel)
+        found: list[str] = []
+        skipped: list[str] = []
+        outcome = Outcome()
+        try:
+            self._glob(request, clock, found, skipped)
+        except TimeUp:
+            outcome.stopped = _time_up(clock, bool(found), "pattern or path")
+        if not found and not outcome.stopped and _restricted(request.scope):
+            more: list[str] = []
+            self._probe(lambda probe: self._glob(replace(request, scope=_open(request.scope)), probe, more, []))
+            outcome.hint = _hidden_hint(bool(more))
+        return found, skipped, outcome
+
+    def grep(self, request: GrepRequest) -> tuple[Hits, Outcome]:
+        """Return what was found and how it ended; errors as `glob`."""
+        clock = Clock(self._options.seconds, self._check_cancel)
+        hits = Hits(request.output)
+        outcome = Outcome()
+        try:
+            hits = self._grep(request, clock, hits)
+        except TimeUp:
+            outcome.stopped = _time_up(clock, bool(hits.total), "path or glob")
+        except Enough:
+            outcome.stopped = f"The scan stopped after {MAX_HITS:,} matches; narrow the pattern, path or glob."
+        if not hits.total and not outcome.stopped and _restricted(request.scope):
+            wide = replace(request, scope=_open(request.scope), output="matches", before=0, after=0)
+            more = Hits("matches", enough=1)
+            self._probe(lambda probe: self._grep(wide, probe, more))
+            outcome.hint = _hidden_hint(bool(more.total))
+        return hits, outcome
+
+    def _probe(self, search: Callable[[Clock], object]) -> None:
+        """Make a search of which only matters whether it finds anything; briefly."""
+        try:
+            search(Clock(min(self._options.seconds, _PROBE_SECONDS), self._check_cancel))
+        except (TimeUp, Enough):
+            return
+
+    def _ripgrep(self, scope: Scope) -> str | None:
+        return None if self._options.backend == "python" else find_ripgrep(scope.inside)
+
+    def _glob(self, request: GlobRequest, clock: Clock, found: list[str], skipped: list[str]) -> None:
+        program = self._ripgrep(request.scope)
+        if self._options.backend != "ripgrep":
+            walk = python_search.new_walk(request.scope, clock, request.pattern.matches)
+            try:
+                python_search.glob_paths(request, _bounded(walk, program), found)
+                return
+            except TooLarge:
+                found.clear()
+            finally:
+                skipped.extend(walk.skipped)
+        if program is not None:
+            try:
+                ripgrep_search.glob_paths(request, program, clock, found)
+                return
+            except ripgrep_search.Unequal:
+                found.clear()
+        walk = python_search.new_walk(request.scope, clock, request.pattern.matches)
+        python_search.glob_paths(request, walk.folders(), found)
+        skipped[:] = walk.skipped
+
+    def _grep(self, request: GrepRequest, clock: Clock, hits: Hits) -> Hits:
+        if request.scope.file is not None:
+            python_search.PythonSearch(request, clock, hits).in_one()
+            return hits
+        program = self._ripgrep(request.scope)
+        if self._options.backend != "ripgrep":
+            try:
+                self._walk(request, clock, hits, program)
+                return hits
+            except TooLarge:
+                _clear(hits)
+        if program is not None:
+            try:
+                ripgrep_search.RipgrepSearch(request, program, clock, hits).run()
+                return hits
+            except ripgrep_search.Unequal:
+                _clear(hits)
+        self._walk(request, clock, hits, None)
+        return hits
+
+    def _walk(self, request: GrepRequest, clock: Clock, hits: Hits, program: str | None) -> None:
+        walk = python_search.new_walk(request.scope, clock, request.filter.matches if request.filter else None)
+        limit = None if program is None else SMALL_BYTES
+        search = python_search.PythonSearch(request, clock, hits, limit)
+        try:
+            search.in_folders(_bounded(walk, program))
+        finally:
+            hits.skipped.extend(walk.skipped)
+
+
+def _bounded(walk: Walk, program: str | None) -> Iterator[Folder]:
+    """Yield the folders of a walk; stop it when ripgrep would do better."""
+    for folder in walk.folders():
+        if program is not None and walk.entries > SMALL_TREE:
+            raise TooLarge
+        yield folder
+
+
+def _clear(hits: Hits) -> None:
+    hits.lines.clear()
+    hits.counts.clear()
+    hits.skipped.clear()
+    hits.total = 0
+
+
+def _restricted(scope: Scope) -> bool:
+    return scope.file is None and (scope.gitignore or not scope.hidden)
+
+
+def _open(scope: Scope) -> Scope:
+    return replace(scope, hidden=True, gitignore=False)
+
+
+def _hidden_hint(found: bool) -> str:
+    if not found:
+        return ""
+    return "Nothing is left: hidden files or ignore rules leave out what matches (hidden=true, gitignore=false)."
+
+
+def _time_up(clock: Clock, found: bool, narrow: str) -> str:
+    if not found:
+        raise SearchError(f"Nothing was found within {clock.seconds:g} s; narrow the {narrow}.", kind="timeout")
+    return f"The search stopped after {clock.seconds:g} s, so this is a part; narrow the {narrow}."

@@ -1,0 +1,221 @@
+"""The tools `glob` and `grep`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from xun.errors import SearchError
+from xun.tools.context import ToolCallContext
+
+if TYPE_CHECKING:
+    from xun_builtin_tools.search.engine import SearchOptions
+    from xun_builtin_tools.search.request import Scope
+
+_MAX_SKIPPED = 50
+
+
+class SearchTools:
+    """The two tools, with how they search; see `SearchOptions`."""
+
+    def __init__(self, options: SearchOptions | None = None) -> None:
+        self._options = options
+
+    def glob(
+        self,
+        pattern: str,
+        ctx: ToolCallContext[Any],
+        path: str = ".",
+        hidden: bool = True,
+        gitignore: bool = True,
+        case_sensitive: bool = True,
+        sort: Literal["path", "mtime"] = "path",
+        limit: int = 1000,
+    ) -> dict[str, Any]:
+        """Find files by a pattern for their paths.
+
+        pattern is held against paths relative to path: * and ? stay within a name, ** spans folders,
+        {a,b} gives alternatives, [a-z] and [!a-z] are sets, a backslash takes the next character as it
+        is. '*.py' finds files directly in path, '**/*.py' at every depth. A pattern that is the path of
+        an existing file finds that file.
+        path is the folder to search. hidden=false leaves out names that begin with a dot; gitignore=false
+        also finds what git ignores; .git is never searched, links are not followed.
+        sort is path, or mtime for the newest first. At most limit paths come back.
+        Returns {"paths": relative to path, "total", "truncated"}; a note says what else matters.
+        """
+        from xun_builtin_tools.search.engine import Engine
+        from xun_builtin_tools.search.request import GlobRequest, path_pattern
+
+        _positive(limit, "limit")
+        scope = _scope(ctx, path, hidden, gitignore)
+        if scope.file is not None:
+            raise SearchError(f"{path} is a file; glob searches a folder.", kind="missing")
+        request = GlobRequest(scope, path_pattern(pattern, scope, case_sensitive))
+        found, skipped, outcome = Engine(self._engine_options(), ctx.check_cancel).glob(request)
+        value = {
+            "paths": _shown_paths(scope, found, sort, limit),
+            "total": len(found),
+            "truncated": len(found) > limit or bool(outcome.stopped),
+        }
+        return _with_notes(value, skipped, outcome.stopped, outcome.hint or _folder_hint(scope, pattern, found))
+
+    def grep(  # noqa: PLR0913 - the parameters are the tool
+        self,
+        pattern: str,
+        ctx: ToolCallContext[Any],
+        path: str = ".",
+        glob: str | None = None,
+        hidden: bool = True,
+        gitignore: bool = True,
+        literal: bool = False,
+        ignore_case: bool = False,
+        word: bool = False,
+        multiline: bool = False,
+        dotall: bool = False,
+        before: int = 0,
+        after: int = 0,
+        context: int = 0,
+        output: Literal["matches", "files", "counts"] = "matches",
+        encoding: str | None = None,
+        limit: int = 500,
+    ) -> dict[str, Any]:
+        """Search the content of files for a regular expression.
+
+        pattern is in the syntax of ripgrep, without look-around and back-references, and is held against
+        single lines; literal=true takes it as plain text, ignore_case=true takes upper and lower case as
+        the same, word=true matches whole words only. multiline=true lets a match run over lines, and
+        dotall=true then lets the dot match line breaks.
+        path is the folder or the file to search. glob selects files, such as '*.py', '*.{ts,tsx}',
+        'src/**' or '!*.min.js'; without a slash it holds at every depth. hidden=false leaves out names
+        that begin with a dot; gitignore=false also searches what git ignores; .git and binary files are
+        never searched, links are not followed.
+        before, after and context add lines around each match. encoding names that of the files when it
+        is neither UTF-8 nor marked by a byte order mark.
+        output is matches, files for the paths only, or counts per path. At most limit matches or paths
+        come back.
+        Returns {"matches": [{"path", "line", "text"}], "total", "truncated", "skipped"}; lines around a
+        match have "context": true; long lines are cut around the match and marked […]. Or {"files"} or
+        {"counts"} in place of matches. Paths are relative to path; a note says what else matters.
+        """
+        from xun_builtin_tools.search.engine import Engine
+        from xun_builtin_tools.search.request import GrepRequest, Wording, encoding_of, file_filter
+
+        _positive(limit, "limit")
+        for name, number in (("before", before), ("after", after), ("context", context)):
+            _positive(number + 1, name)
+        scope = _scope(ctx, path, hidden, gitignore)
+        parsed, matcher = Wording(pattern, literal, ignore_case, word, multiline, dotall).read()
+        request = GrepRequest(
+            scope=scope,
+            parsed=parsed,
+            matcher=matcher,
+            filter=file_filter(glob) if glob is not None else None,
+            ignore_case=ignore_case,
+            literal=literal,
+            word=word,
+            dotall=dotall,
+            before=before or context,
+            after=after or context,
+            output=output,
+            codec=encoding_of(encoding),
+        )
+        hits, outcome = Engine(self._engine_options(), ctx.check_cancel).grep(request)
+        value = _grep_value(hits, output, limit, request.after)
+        value["truncated"] = value["truncated"] or bool(outcome.stopped)
+        return _with_notes(value, hits.skipped, outcome.stopped, outcome.hint, always=True)
+
+    def _engine_options(self) -> SearchOptions:
+        from xun_builtin_tools.search.engine import SearchOptions
+
+        return self._options or SearchOptions()
+
+
+def _positive(number: int, name: str) -> None:
+    if number < 1:
+        least = 1 if name == "limit" else 0
+        raise SearchError(f"{name} must be at least {least}.", kind="bad_pattern")
+
+
+def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) -> Scope:
+    from xun_builtin_tools.search.request import Scope
+    from xun_policies.paths.private import private_paths
+
+    workspace = ctx.agent.workspace
+    place = workspace.resolve(path).path
+    if place.is_dir():
+        folder, file = place, None
+    elif place.is_file():
+        folder, file = place.parent, place.name
+    elif place.exists():
+        raise SearchError(f"{path} is neither a file nor a folder.", kind="missing")
+    else:
+        raise SearchError(f"{path} does not exist.", kind="missing")
+    around = [type(place)(root) for root in workspace.roots if place.is_relative_to(root)]
+    return Scope(
+        folder=folder,
+        file=file,
+        hidden=hidden,
+        gitignore=gitignore,
+        boundary=max(around, key=lambda root: len(root.parts), default=folder),
+        inside=lambda real: workspace.resolve(real, raise_on_invalid=False).valid,
+        private=private_paths(os.environ),
+    )
+
+
+def _shown_paths(scope: Scope, found: list[str], sort: str, limit: int) -> list[str]:
+    from xun_builtin_tools.search.encodings import shown
+    from xun_builtin_tools.search.hits import by_path
+
+    found.sort(key=by_path)
+    if sort == "mtime":
+        base = str(scope.folder)
+        found.sort(key=lambda path: -_mtime(os.path.join(base, path)))
+    return [shown(path) for path in found[:limit]]
+
+
+def _mtime(path: str) -> int:
+    try:
+        return os.stat(path, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _grep_value(hits: Any, output: str, limit: int, after: int) -> dict[str, Any]:
+    from xun_builtin_tools.search.encodings import shown
+    from xun_builtin_tools.search.hits import by_path, match_rows
+
+    if output == "matches":
+        rows, cut = match_rows(hits, limit, after)
+        return {"matches": rows, "total": hits.total, "truncated": cut}
+    paths = sorted(hits.counts, key=by_path)
+    kept = paths[:limit]
+    value: dict[str, Any] = (
+        {"files": [shown(path) for path in kept], "total": len(paths)}
+        if output == "files"
+        else {"counts": {shown(path): hits.counts[path] for path in kept}, "total": hits.total}
+    )
+    return {**value, "truncated": len(paths) > limit}
+
+
+def _with_notes(
+    value: dict[str, Any], skipped: list[str], stopped: str, hint: str, *, always: bool = False
+) -> dict[str, Any]:
+    """Add what was skipped and what else the caller should know."""
+    names = sorted(set(skipped))
+    if names or always:
+        more = [f"and {len(names) - _MAX_SKIPPED} more"] if len(names) > _MAX_SKIPPED else []
+        value["skipped"] = names[:_MAX_SKIPPED] + more
+    note = " ".join(part for part in (stopped, hint) if part)
+    if note:
+        value["note"] = note
+    return value
+
+
+def _folder_hint(scope: Scope, pattern: str, found: list[str]) -> str:
+    """Say how to list a folder when the pattern is just its name."""
+    try:
+        if not found and "\0" not in pattern and (scope.folder / pattern).is_dir():
+            return f"{pattern} is a folder; {pattern.rstrip('/')}/** finds what is in it."
+    except OSError:
+        return ""
+    return ""

@@ -1,0 +1,1 @@
+"""Regular expressions in ripgrep's syntax, matched in linear time without ripgrep."""

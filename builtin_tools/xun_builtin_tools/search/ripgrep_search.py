@@ -1,0 +1,294 @@
+"""Searches with ripgrep that give what the search without it would give.
+
+ripgrep reads the ignore files below the root itself. Those above the root are handed to it, since its
+versions differ on them. It reads braces, and a few rarer things, in ignore files otherwise than git
+does: when a file has any of that, `Unequal` sends the search back to the other way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from xun_builtin_tools.search.encodings import ripgrep_label
+from xun_builtin_tools.search.gitignore import RuleSet
+from xun_builtin_tools.search.hits import Hits, Line
+from xun_builtin_tools.search.ignore_rules import IGNORE_FILE, OuterRules, read_ignore_file
+from xun_builtin_tools.search.limits import MAX_HITS, Clock
+from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
+from xun_builtin_tools.search.ripgrep import RipgrepRun
+from xun_builtin_tools.search.visible import Visibility
+
+_SNIFFED = 65_536
+_META = re.compile(r"([\\.+*?()|\[\]{}^$#&\-~])")
+_GLOB_META = re.compile(r"([\\*?\[\]{}!])")
+_PLAIN_PATH = re.compile(r"[\w.+\-@/]*", re.ASCII)
+_UNREADABLE = re.compile(
+    r"(?:rg: )?(.+): (?:Permission denied|Input/output error|Operation not permitted).*", re.DOTALL
+)
+_BROKEN_IGNORE = re.compile(rb"error parsing glob|regex parse error|line \d+: error")
+
+
+class Unequal(Exception):
+    """ripgrep would not give the same result here."""
+
+
+def _require_plain(rules: RuleSet) -> None:
+    if not rules.plain:
+        raise Unequal
+
+
+class _Place:
+    """From where ripgrep runs, and how it is told about the scope."""
+
+    def __init__(self, scope: Scope, stack: ExitStack) -> None:
+        outer = scope.outer
+        self.scope = scope
+        self.folder = scope.folder
+        self.prefix = ""
+        self.arguments = ["--hidden"] if scope.hidden else []
+        if outer is None:
+            self.arguments.append("--no-ignore")
+        else:
+            self.arguments += ["--no-require-git", "--no-ignore-parent", "--no-ignore-global"]
+            self.arguments += ["--no-ignore-dot", "--no-ignore-exclude"]
+            if outer.sets and outer.top is not None:
+                self.folder = outer.top
+                self.prefix = outer.offset
+                self.arguments += ["--ignore-file", _outer_file(outer, stack)]
+        self.target = "./" + self.prefix
+        self._strip = len(self.target)
+        for closed in scope.closed:
+            self.arguments += ["-g", f"!/{self.prefix}" + _GLOB_META.sub(r"\\\1", closed)]
+        self.last = ["-g", "!.git", "--", self.target]
+
+    def relative(self, path: str) -> str | None:
+        """Return a path of ripgrep relative to the root; None when it is not wanted."""
+        path = path[self._strip :]
+        if not self.scope.hidden and (path[:1] == "." or "/." in path):
+            return None
+        return None if self.scope.is_closed(path) else path
+
+
+def _outer_file(outer: OuterRules, stack: ExitStack) -> str:
+    """Write the rules above the root to one file, as seen from the folder where paths begin."""
+    if not _PLAIN_PATH.fullmatch(outer.offset):
+        raise Unequal
+    out = []
+    for rules in outer.sets:
+        _require_plain(rules)
+        for rule in rules.rules:
+            body = rule.source.removeprefix("!")
+            if rules.folder and rule.by_name:
+                body = f"/{rules.folder}**/{body}"
+            elif rules.folder:
+                body = f"/{rules.folder}{body.removeprefix('/')}"
+            out.append(("!" if rule.negated else "") + body)
+    handle, name = tempfile.mkstemp(prefix="xun-ignore-")
+    stack.callback(os.unlink, name)
+    with os.fdopen(handle, "wb") as file:
+        file.write("\n".join(out).encode("latin-1") + b"\n")
+    return name
+
+
+def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str]) -> None:
+    """Add the paths that match to *found*.
+
+    Raises:
+        Unequal: Search the other way.
+        TimeUp: The limit is reached.
+    """
+    with ExitStack() as stack:
+        place = _Place(request.scope, stack)
+        arguments = ["--files", "--null", *place.arguments, *place.last]
+        run = stack.enter_context(RipgrepRun(program, arguments, place.folder, clock))
+        folders: set[str] = {""}
+        matches, strip = request.pattern.matches, len(place.target)
+        simple = request.scope.hidden and not request.scope.closed
+        for raw in run.lines(b"\0"):
+            path = os.fsdecode(raw)
+            relative = path[strip:] if simple else place.relative(path)
+            if relative is None:
+                continue
+            folders.add(relative.rpartition("/")[0])
+            if matches(relative):
+                found.append(relative)
+        _check_stderr(run.stderr)
+        if request.scope.outer is not None:
+            _check_folders(request.scope, folders)
+
+
+def _check_folders(scope: Scope, folders: set[str]) -> None:
+    """Look at the ignore file of every folder that files were found in, and of those above."""
+    for folder in list(folders):
+        parent = folder.rpartition("/")[0]
+        while parent not in folders:
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]
+    root = str(scope.folder)
+    for folder in folders:
+        _check_ignore_file(os.path.join(root, folder, IGNORE_FILE))
+
+
+def _check_ignore_file(path: str) -> None:
+    try:
+        data = read_ignore_file(path)
+    except OSError:
+        raise Unequal from None
+    if data is not None:
+        _require_plain(RuleSet(data))
+
+
+def _check_stderr(stderr: bytes) -> None:
+    if _BROKEN_IGNORE.search(stderr):
+        raise Unequal
+
+
+class RipgrepSearch:
+    """Looks for one pattern in the content of files."""
+
+    def __init__(self, request: GrepRequest, program: str, clock: Clock, hits: Hits) -> None:
+        self.request = request
+        self.program = program
+        self.clock = clock
+        self.hits = hits
+
+    def run(self) -> None:
+        """Search; *hits* gets what is found.
+
+        Raises:
+            Unequal: Search the other way.
+            TimeUp: The limit is reached.
+            Enough: No more matches are looked for.
+        """
+        with ExitStack() as stack:
+            place = _Place(self.request.scope, stack)
+            arguments = [*self._arguments(place), *place.last]
+            main = stack.enter_context(RipgrepRun(self.program, arguments, place.folder, self.clock))
+            rules = None
+            if self.request.scope.outer is not None:
+                listing = ["--files", "--null", "-j1", *place.arguments, "--hidden", "-g", IGNORE_FILE, *place.last]
+                rules = stack.enter_context(RipgrepRun(self.program, listing, place.folder, self.clock))
+            _Reader(self.request, place, self.hits).read(main.lines())
+            self._finish(main)
+            for raw in rules.lines(b"\0") if rules else ():
+                _check_ignore_file(os.path.join(place.folder, os.fsdecode(raw)))
+
+    def _arguments(self, place: _Place) -> list[str]:
+        request = self.request
+        arguments = ["--json", "--no-mmap", *place.arguments]
+        arguments += ["--crlf"] if request.matcher.crlf and not request.matcher.multiline else []
+        arguments += ["--ignore-case"] if request.ignore_case else []
+        arguments += ["--word-regexp"] if request.word else []
+        if request.matcher.multiline:
+            arguments += ["--multiline", *(["--multiline-dotall"] if request.dotall else []), "--crlf"]
+        if request.output == "matches":
+            arguments += [f"--before-context={request.before}", f"--after-context={request.after}"]
+        if request.output == "files":
+            arguments += ["--max-count=1"]
+        if request.codec is not None:
+            label = ripgrep_label(request.codec)
+            if label is None:
+                raise Unequal
+            arguments += [f"--encoding={label}"]
+        if request.filter is not None:
+            arguments += ["-g", self._filter(place)]
+        return [*arguments, "-e", self._pattern()]
+
+    def _pattern(self) -> str:
+        source = self.request.parsed.source
+        if self.request.literal:
+            source = _META.sub(r"\\\1", source)
+        elif not self.request.parsed.exact:
+            raise Unequal
+        # A line break would begin another pattern.
+        return source.replace("\n", "\\n")
+
+    def _filter(self, place: _Place) -> str:
+        pattern = self.request.filter
+        source = pattern.source if pattern else ""
+        mark = "!" if source.startswith("!") else ""
+        body = source.removeprefix("!").removeprefix("./")
+        if body.endswith("/"):
+            body = ("" if "/" in body.rstrip("/") else "**/") + body + "**"
+        anchored = "/" in body
+        body = body.removeprefix("/")
+        if anchored or place.prefix:
+            body = f"/{place.prefix}{body if anchored else '**/' + body}"
+        return mark + body
+
+    def _finish(self, run: RipgrepRun) -> None:
+        _check_stderr(run.stderr)
+        unreadable = False
+        for line in run.stderr.decode("utf-8", "replace").splitlines():
+            match = _UNREADABLE.fullmatch(line)
+            if match:
+                unreadable = True
+                path = match[1].removeprefix("./")
+                self.hits.skipped.append(path[len(self._offset()) :] if path.startswith(self._offset()) else path)
+        if run.status > 1 and not unreadable:
+            raise Unequal
+
+    def _offset(self) -> str:
+        outer = self.request.scope.outer
+        return outer.offset if outer is not None and outer.sets else ""
+
+
+class _Reader:
+    """Reads ripgrep's messages, file by file."""
+
+    def __init__(self, request: GrepRequest, place: _Place, hits: Hits) -> None:
+        self.request = request
+        self.place = place
+        self.hits = hits
+        self.visibility = Visibility(request.scope.folder, request.scope.outer) if request.scope.outer else None
+        self.path: str | None = None
+        self.lines: list[Line] = []
+        self.count = 0
+
+    def read(self, messages: Iterator[bytes]) -> None:
+        """Take all messages in."""
+        shown = self.request.output == "matches"
+        for message in messages:
+            if message.startswith(b'{"type":"match"'):
+                self.count += 1
+                if shown and self.path is not None and self.count <= MAX_HITS:
+                    self.lines.append(_line(json.loads(message)["data"], False))
+            elif message.startswith(b'{"type":"context"'):
+                if self.path is not None:
+                    self.lines.append(_line(json.loads(message)["data"], True))
+            elif message.startswith(b'{"type":"begin"'):
+                self._begin(json.loads(message)["data"])
+            elif message.startswith(b'{"type":"end"'):
+                self._end(json.loads(message)["data"])
+
+    def _begin(self, data: dict[str, Any]) -> None:
+        self.lines, self.count = [], 0
+        path = self.place.relative(_text(data["path"], "surrogateescape"))
+        if path is not None and self.visibility is not None and not self.visibility.shows(path):
+            path = None
+        self.path = path
+
+    def _end(self, data: dict[str, Any]) -> None:
+        offset = data.get("binary_offset")
+        binary = offset is not None and offset < _SNIFFED
+        if self.path is not None and not binary:
+            self.hits.add(self.path, self.lines, min(self.count, MAX_HITS) if self.lines else self.count)
+
+
+def _text(value: dict[str, str], errors: str) -> str:
+    return value["text"] if "text" in value else b64decode(value["bytes"]).decode("utf-8", errors)
+
+
+def _line(data: dict[str, Any], context: bool) -> Line:
+    text = _text(data["lines"], "surrogateescape")
+    column = data["submatches"][0]["start"] if data["submatches"] else 0
+    if column and not text.isascii():
+        column = len(text.encode("utf-8", "surrogateescape")[:column].decode("utf-8", "ignore"))
+    return Line(data["line_number"], text.removesuffix("\n").removesuffix("\r"), column, context)

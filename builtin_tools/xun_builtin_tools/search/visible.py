@@ -1,0 +1,61 @@
+"""Whether single files of a tree are ignored, without walking it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from xun_builtin_tools.search.gitignore import RuleSet, byte_name
+from xun_builtin_tools.search.ignore_rules import (
+    IGNORE_FILE,
+    REPOSITORY,
+    OuterRules,
+    ignored,
+    read_ignore_file,
+)
+
+
+class Visibility:
+    """Answers for paths of one tree; what it read of ignore files it keeps."""
+
+    def __init__(self, root: Path, outer: OuterRules) -> None:
+        self._root = root
+        self._outer = outer
+        self._folders: dict[str, tuple[RuleSet, ...] | None] = {}
+
+    def shows(self, path: str) -> bool:
+        """Return whether no rule ignores the file *path* (relative to the root) or a folder above it."""
+        folder, _, name = path.rpartition("/")
+        rules = self._rules(folder)
+        return rules is not None and not self._ignored(rules, path, name, False)
+
+    def _rules(self, folder: str) -> tuple[RuleSet, ...] | None:
+        """Return the rules that hold in a folder; None when it is ignored."""
+        if folder in self._folders:
+            return self._folders[folder]
+        rules: tuple[RuleSet, ...] | None = ()
+        if folder:
+            parent, _, name = folder.rpartition("/")
+            rules = self._rules(parent)
+            if rules is not None and self._ignored(rules, folder, name, True):
+                rules = None
+        if rules is not None:
+            rules = self._with_own(folder, rules)
+        self._folders[folder] = rules
+        return rules
+
+    def _with_own(self, folder: str, rules: tuple[RuleSet, ...]) -> tuple[RuleSet, ...]:
+        place = self._root / folder
+        if folder and os.path.lexists(place / REPOSITORY):
+            rules = ()
+        try:
+            data = read_ignore_file(place / IGNORE_FILE)
+        except OSError:
+            return rules
+        if not data:
+            return rules
+        return (*rules, RuleSet(data, self._outer.offset + (byte_name(folder) + "/" if folder else "")))
+
+    def _ignored(self, rules: tuple[RuleSet, ...], path: str, name: str, is_folder: bool) -> bool:
+        full = self._outer.offset + byte_name(path)
+        return ignored(rules, self._outer.sets, full, byte_name(name), is_folder)

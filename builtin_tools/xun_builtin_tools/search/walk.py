@@ -1,0 +1,127 @@
+"""A walk over the files of a tree that keeps to ignore rules, and follows no link."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xun_builtin_tools.search.gitignore import RuleSet, byte_name
+from xun_builtin_tools.search.ignore_rules import (
+    IGNORE_FILE,
+    REPOSITORY,
+    OuterRules,
+    ignored,
+    read_ignore_file,
+)
+
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FD_LINKS = "/proc/self/fd"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One folder of a walk, open while it is being looked at."""
+
+    path: str
+    """Relative to the root, with a slash at its end; or "" for the root."""
+    fd: int
+    files: list[str]
+    """The names of the regular files in it."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """A walk to be made once.
+
+    Attributes:
+        root: The folder to walk; resolved.
+        hidden: Whether names that begin with a dot are walked.
+        outer: The ignore rules above the root; None to ignore nothing.
+        inside: Tells of the real target of a link whether it may be seen.
+        tick: Called per folder; may raise to give up.
+        wants: Tells of a file's path (relative to the root) whether it is wanted at all.
+        entries: How many names were looked at so far.
+        skipped: Folders that could not be read, and links that lead out.
+    """
+
+    root: Path
+    hidden: bool
+    outer: OuterRules | None
+    inside: Callable[[str], bool]
+    tick: Callable[[], None]
+    wants: Callable[[str], bool]
+    entries: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+    def folders(self) -> Iterator[Folder]:
+        """Yield every folder; its descriptor is closed when the next one is asked for."""
+        todo: list[tuple[str, tuple[RuleSet, ...]]] = [("", ())]
+        base = str(self.root)
+        watched = os.path.isdir(_FD_LINKS)
+        while todo:
+            self.tick()
+            path, rules = todo.pop()
+            place = os.path.join(base, path).rstrip("/") or "/"
+            try:
+                fd = os.open(place, _FOLDER_FLAGS)
+            except OSError:
+                self.skipped.append(path.rstrip("/") or ".")
+                continue
+            try:
+                # A parent that was swapped for a link since the walk began would lead elsewhere.
+                if watched and os.readlink(f"{_FD_LINKS}/{fd}") != place:
+                    self.skipped.append(path.rstrip("/") or ".")
+                    continue
+                yield self._look(path, fd, rules, todo)
+            finally:
+                os.close(fd)
+
+    def _look(
+        self, path: str, fd: int, rules: tuple[RuleSet, ...], todo: list[tuple[str, tuple[RuleSet, ...]]]
+    ) -> Folder:
+        files: list[str] = []
+        folders: list[str] = []
+        with os.scandir(fd) as found:
+            entries = list(found)
+        self.entries += len(entries)
+        names = {entry.name for entry in entries}
+        rules = self._rules(path, fd, names, rules)
+        prefix = "" if self.outer is None else self.outer.offset + byte_name(path)
+        for entry in entries:
+            name = entry.name
+            if name == REPOSITORY or (not self.hidden and name[0] == "."):
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and not self.wants(path + name):
+                continue
+            if self.outer is not None and (rules or self.outer.sets):
+                plain = name if name.isascii() else byte_name(name)
+                if ignored(rules, self.outer.sets, prefix + plain, plain, is_folder):
+                    continue
+            if is_folder:
+                folders.append(name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(name)
+            elif entry.is_symlink() and self._leads_out(path, name):
+                self.skipped.append(path + name)
+        todo.extend((f"{path}{name}/", rules) for name in sorted(folders, reverse=True))
+        return Folder(path, fd, files)
+
+    def _rules(self, path: str, fd: int, names: set[str], rules: tuple[RuleSet, ...]) -> tuple[RuleSet, ...]:
+        if self.outer is None:
+            return ()
+        if REPOSITORY in names and path:
+            # Another repository begins here: the rules of the one around it end.
+            rules = ()
+        if IGNORE_FILE not in names:
+            return rules
+        try:
+            data = read_ignore_file(IGNORE_FILE, dir_fd=fd)
+        except OSError:
+            return rules
+        return (*rules, RuleSet(data, self.outer.offset + byte_name(path))) if data else rules
+
+    def _leads_out(self, path: str, name: str) -> bool:
+        return not self.inside(os.path.realpath(os.path.join(self.root, path, name)))
