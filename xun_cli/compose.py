@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,9 +24,11 @@ from xun_cli._version import __version__
 from xun_cli.model_choice import ModelChoice, build_model, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
+from xun_cli.policy_setup import fill_commands, fill_writes
 from xun_cli.session.session import Session
 from xun_cli.session.store import SessionStore, find, latest
-from xun_policies.store import PolicyState, parse_toml
+from xun_policies.policy_file import parse_toml
+from xun_policies.store import PolicyState
 from xun_policies.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -180,47 +180,26 @@ def _open_store(options: StartOptions, settings: Settings, places: Places) -> _S
 def _apply_policy(options: StartOptions, settings: Settings, session: Session) -> None:
     """Add what flags and settings allow, and set the mode; a resumed session keeps what it had."""
     policy = session.policy
-    for words in _commands(settings.policy.commands.allow, "config"):
-        policy.command_allowlist.add(words, source="config")
-    for words in _commands(options.allow_command, "flag"):
-        policy.command_allowlist.add(words, source="flag")
-    for words in _commands(settings.policy.commands.exclude, "config"):
-        policy.exclude(words)
-    for path in settings.policy.writes.allow:
-        _allow_write(session, path, "config")
-    for path in options.allow_write:
-        _allow_write(session, path, "flag")
+    fill_commands(policy, settings, options.allow_command)
+    fill_writes(policy, settings, session.agent.workspace, options.allow_write)
     if options.policy_file:
-        _import(policy, Path(options.policy_file))
+        _import(policy, Path(options.policy_file), str(session.cwd))
     mode = options.mode or ("" if session.history()[:-1] else settings.mode)
     if mode:
         policy.mode = mode
 
 
-def _commands(entries: Iterable[str], where: str) -> list[tuple[str, ...]]:
-    result = []
-    for entry in entries:
-        try:
-            words = tuple(shlex.split(entry))
-        except ValueError as exc:
-            raise ConfigError(f"The allowed command {entry!r} ({where}) can't be read: {exc}.") from None
-        if not words:
-            raise ConfigError(f"An allowed command ({where}) is empty.")
-        result.append(words)
-    return result
-
-
-def _allow_write(session: Session, path: str, source: str) -> None:
-    resolved = session.agent.workspace.resolve(path)
-    session.policy.write_allowlist.add(str(resolved.path), resolved.path.is_dir(), source=source)
-
-
-def _import(policy: PolicyState, path: Path) -> None:
+def _import(policy: PolicyState, path: Path, base: str) -> None:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"The policy file {path} can't be read: {exc}.") from None
-    policy.merge(parse_toml(text))
+    read = parse_toml(text, base)
+    policy.replace_lists(
+        (*policy.command_allowlist, *read.commands),
+        (*policy.write_allowlist, *read.writes),
+        policy.excluded | set(read.excluded),
+    )
 
 
 def _schema(options: StartOptions) -> Any:

@@ -10,6 +10,7 @@ import os
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -376,9 +377,8 @@ def _refuse(
 
 
 def _log(ctx: ToolCallContext[Any], subject: str, decision: str, source: str, rule: str, risk: str = "") -> None:
-    ctx.agent.policy.record(
-        DecisionRecord(tool=ctx.tool_name, subject=subject, decision=decision, source=source, rule=rule, risk=risk)
-    )
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    ctx.agent.policy.record(DecisionRecord(when, ctx.tool_name, subject, decision, source, rule, risk))
 
 
 def _changed(ctx: ToolCallContext[Any], which: str, entry: str) -> None:

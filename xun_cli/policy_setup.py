@@ -1,0 +1,70 @@
+"""The permissions that a new session would have here, for commands that have no session."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xun.errors import ConfigError
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+
+if TYPE_CHECKING:
+    from xun_cli.settings import Settings
+    from xun_policies.store import PolicyState
+    from xun_policies.workspace import Workspace
+
+
+def command_policy(folder: str) -> PolicyState:
+    """Return the permissions of a new session in *folder*, which need not exist, as far as commands go.
+
+    Settings files are read only where there are some.
+    """
+    from xun_policies.store import PolicyState
+
+    places = Places.from_environment()
+    path = Path(folder).expanduser()
+    state = PolicyState()
+    if places.config_file.exists() or (path / ".xun").is_dir():
+        from xun_cli.config import load_settings
+
+        fill_commands(state, load_settings(places, StartOptions(cwd=path), environ={}))
+    return state
+
+
+def fill_commands(state: PolicyState, settings: Settings, flags: Iterable[str] = ()) -> None:
+    """Add to *state* what the settings allow and exclude, and what ``--allow-command`` flags allow.
+
+    Raises:
+        ConfigError: An entry is no command.
+    """
+    for entry in settings.policy.commands.allow:
+        state.command_allowlist.add(_words(entry, "policy.commands.allow"), source="config")
+    for entry in flags:
+        state.command_allowlist.add(_words(entry, "--allow-command"), source="flag")
+    for entry in settings.policy.commands.exclude:
+        state.excluded.add(" ".join(_words(entry, "policy.commands.exclude")))
+
+
+def fill_writes(state: PolicyState, settings: Settings, workspace: Workspace, flags: Iterable[str] = ()) -> None:
+    """Add to *state* the paths that the settings and ``--allow-write`` flags allow; a folder covers all below it.
+
+    Raises:
+        PathOutsideWorkspace: One leads out of the workspace.
+    """
+    for source, paths in (("config", settings.policy.writes.allow), ("flag", flags)):
+        for path in paths:
+            resolved = workspace.resolve(path)
+            state.write_allowlist.add(str(resolved.path), resolved.path.is_dir(), source=source)
+
+
+def _words(entry: str, key: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(entry))
+    except ValueError as error:
+        raise ConfigError(f'{key}: "{entry}" can\'t be read as shell words: {error}') from None
+    if not words:
+        raise ConfigError(f"{key}: an entry is empty")
+    return words
