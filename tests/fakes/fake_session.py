@@ -39,6 +39,9 @@ class FakeConfig:
     """What commands read of an agent's configuration."""
 
     auto_confirm: bool = False
+    command_env: tuple[str, ...] = ()
+    risk_enabled: bool = True
+    risk_model: Any = None
 
 
 @dataclass
@@ -114,7 +117,7 @@ class FakeSession:
 
     async def switch_model(self, name: str) -> str:
         self.model_name = name
-        return f"{name} answers from now on."
+        return name
 
 
 def places(base: Path) -> Places:

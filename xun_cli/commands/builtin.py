@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xun_cli.commands import conversation, models, modes, overview, policy, settings, tools
 from xun_cli.commands import help as help_family
 from xun_cli.commands.registry import Registry
 
@@ -9,6 +10,17 @@ from xun_cli.commands.registry import Registry
 def build() -> Registry:
     """Return a registry of all built-in commands, in the order in which help shows them."""
     registry = Registry()
-    for command in help_family.commands(registry):
-        registry.add(command)
+    families = (
+        help_family.commands(registry),
+        policy.commands(),
+        modes.commands(),
+        models.commands(),
+        tools.commands(),
+        overview.commands(),
+        conversation.commands(),
+        settings.commands(),
+    )
+    for family in families:
+        for command in family:
+            registry.add(command)
     return registry

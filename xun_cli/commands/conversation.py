@@ -1,16 +1,17 @@
-"""/clear, /sessions, /resume, /rename, /queue and /todo."""
+"""/clear, /sessions, /resume, /rename, /export, /queue and /todo."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from xun_cli.commands.arguments import BadArguments, no_arguments, number
+from xun_cli.commands.arguments import BadArguments, no_arguments, number, take_flags, words
 from xun_cli.commands.output import CommandResult, failed, said, table
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 if TYPE_CHECKING:
     from xun_cli.session.listing import SessionInfo
 
+_FORMS: dict[str, Literal["md", "json", "html"]] = {".md": "md", ".json": "json", ".html": "html"}
 _SHOWN = 20
 _NAME_LIMIT = 80
 
@@ -24,6 +25,15 @@ def commands() -> list[SlashCommand]:
         ),
         SlashCommand("resume", "/resume [id|name]", "continue an earlier session", _resume, complete=_complete_resume),
         SlashCommand("rename", "/rename NAME", "name this session", _rename, while_running=True),
+        SlashCommand(
+            "export",
+            "/export [FILE.md|.json|.html] [--redact]",
+            "write this session to a file",
+            _export,
+            while_running=True,
+            complete=lambda ctx, typed: [word for word in ("--redact",) if word.startswith(typed)],
+            details="--redact replaces what looks like a key or a password. Without a name: xun-session-ID.md here.",
+        ),
         SlashCommand(
             "queue",
             "/queue [clear|drop n]",
@@ -141,6 +151,30 @@ async def _rename(ctx: CommandContext, rest: str) -> CommandResult:
         )
     )
     return said(f"This session is now called {name!r}. `xun -r` with that name continues it.")
+
+
+async def _export(ctx: CommandContext, rest: str) -> CommandResult:
+    import asyncio
+
+    from xun_cli.places import write_private
+    from xun_cli.session.export import export
+
+    usage = "/export [FILE.md|.json|.html] [--redact]"
+    names, flags = take_flags(words(rest, usage), ("--redact",), usage)
+    if len(names) > 1:
+        raise BadArguments(f"One file at most; put a name with blanks into quotes. Usage: {usage}")
+    session = ctx.session
+    path = session.cwd / (names[0] if names else f"xun-session-{session.id}.md")
+    form = _FORMS.get(path.suffix.lower())
+    if form is None:
+        raise BadArguments(f"The ending of {path.name} has to be .md, .json or .html: it says how to write.")
+    if not path.parent.is_dir():
+        raise BadArguments(f"There is no folder {path.parent}.")
+    if path.exists() and not await ctx.confirm(f"Replace {path}?", "The file exists."):
+        return said("Nothing written.")
+    content = export(session.history(), form, title=session.name, redacted="--redact" in flags)
+    await asyncio.to_thread(write_private, path, content.encode("utf-8", "replace"))
+    return said(f"Wrote this session to {path}. Only you can read it; look through it before you share it.")
 
 
 async def _queue(ctx: CommandContext, rest: str) -> CommandResult:

@@ -46,7 +46,11 @@ async def _model(ctx: CommandContext, rest: str) -> CommandResult:
         raise BadArguments(f"A model's name has no blanks: {name!r}.")
     if name == session.model_name:
         return said(f"{name} answers already.")
-    return said(await session.switch_model(name))
+    try:
+        taken = await session.switch_model(name)
+    except RuntimeError as exc:
+        return failed(str(exc))
+    return said(f"{taken} answers from now on.")
 
 
 async def _models(ctx: CommandContext, rest: str) -> CommandResult:

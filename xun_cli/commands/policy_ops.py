@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.output import Output, text
+from xun_cli.commands.output import Output, table, text
 
 if TYPE_CHECKING:
     from xun_cli.session.session import Session
-    from xun_policies.commands import CommandVerdict
+    from xun_policies.commands import CommandScope, CommandVerdict
     from xun_policies.store import PolicyState
-    from xun_policies.workspace import Workspace
-
-WIDE = frozenset(
-    "bash sh zsh dash ksh fish pwsh python python2 python3 node deno bun perl ruby php lua env sudo doas su command exec "
-    "eval source xargs nice nohup timeout time watch stdbuf setsid ssh scp npx uvx rm mv chmod chown dd curl wget awk sed "
-    "tee make docker git find ln kill".split()
-)
-"""Commands whose bare prefix allows nearly anything; granting one is confirmed first."""
+    from xun_policies.workspace import ResolvedPath, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +44,13 @@ def emit_change(session: Session, policy: PolicyState, op: str, which: str, entr
     from xun.events import PolicyChanged
 
     session.emit(PolicyChanged(op=op, list=which, entry=entry, source="user", state=policy.to_json()))
+
+
+def now() -> str:
+    """Return the present time, as entries keep it."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def command_text(tokens: Sequence[str]) -> str:
@@ -82,6 +82,301 @@ def parse_command(typed: str, policy: PolicyState) -> tuple[str, ...]:
     return tokens
 
 
-def is_wide(tokens: Sequence[str]) -> bool:
-    """Tell whether a prefix allows nearly anything, so that a person should confirm it."""
-    return len(tokens) == 1 and tokens[0] in WIDE
+def builtin_prefixes() -> list[tuple[str, ...]]:
+    """Return the tokens of every built-in entry, sorted."""
+    from xun_policies import defaults
+
+    return sorted({rule.prefix for found in defaults.rules().values() for rule in found} | defaults.versions())
+
+
+def show(policy: PolicyState, what: str = "all", *, builtin: bool = False, extra: str = "") -> tuple[Output, ...]:
+    """Return the lists: ``c1…`` for commands, ``w1…`` for writes, and the modes.
+
+    Args:
+        policy: The permissions.
+        what: commands, writes or all.
+        builtin: List the built-in commands too.
+        extra: More facts for the line of modes.
+    """
+    outputs: list[Output] = []
+    if what in ("all", "commands"):
+        outputs += _show_commands(policy, builtin)
+    if what in ("all", "writes"):
+        outputs.append(_show_writes(policy))
+    if what == "all":
+        auto = f"auto {policy.auto_remaining}" if policy.auto_remaining else "auto off"
+        outputs.append(text(f"mode {policy.mode} · {auto}{' · ' + extra if extra else ''}"))
+    return tuple(outputs)
+
+
+def _show_commands(policy: PolicyState, builtin: bool) -> list[Output]:
+    rows = [
+        (f"c{at}", entry.text, "only this" if entry.exact else "and more", *_origin(entry, policy.command_allowlist))
+        for at, entry in enumerate(policy.command_allowlist, 1)
+    ]
+    outputs = [_list("Commands that run unasked, besides the built-in ones", rows, "none granted")]
+    known = builtin_prefixes()
+    left_out = sorted(policy.excluded)
+    if builtin:
+        marked = [f"{name}{'  (excluded)' if name in policy.excluded else ''}" for name in map(" ".join, known)]
+        outputs.append(text(f"Built in ({len(known) - len(left_out)}), each with its guards:", *marked))
+        return outputs
+    outputs.append(text(f"Built in: {len(known) - len(left_out)} prefixes; /policy show --builtin lists them."))
+    if left_out:
+        outputs.append(text("Excluded of these: " + ", ".join(left_out)))
+    return outputs
+
+
+def _show_writes(policy: PolicyState) -> Output:
+    rows = [
+        (f"w{at}", entry.path, "and below" if entry.directory else "only this", *_origin(entry, policy.write_allowlist))
+        for at, entry in enumerate(policy.write_allowlist, 1)
+    ]
+    return _list("Paths that are written unasked", rows, "none granted")
+
+
+def _origin(entry: Any, entries: Any) -> tuple[str, str, str]:
+    used = entries.used(entry)
+    return entry.source, _when(entry.when), f"used {used}x" if used else "not used yet"
+
+
+def _list(title: str, rows: Sequence[tuple[str, ...]], none: str) -> Output:
+    return table((), rows, f"{title} ({len(rows)}):") if rows else text(f"{title}: {none}.")
+
+
+def _when(stamp: str) -> str:
+    return stamp[:16].replace("T", " ")
+
+
+def allow_command(policy: PolicyState, tokens: tuple[str, ...], *, source: str = "user") -> Change:
+    """Add a prefix; doing it twice changes nothing. A built-in one that was excluded comes back."""
+    shown = command_text(tokens)
+    if " ".join(tokens) in policy.excluded:
+        policy.snapshot()
+        policy.excluded.discard(" ".join(tokens))
+        return Change(
+            (text(f"The built-in prefix {shown!r} counts again, with its guards."),), "include", "commands", shown
+        )
+    if any(entry.tokens == tokens and not entry.exact for entry in policy.command_allowlist):
+        return Change((text(f"{shown} is granted already."),))
+    policy.snapshot()
+    policy.command_allowlist.add(tokens, source=source, when=now())
+    lines = [f"{shown} and whatever follows it now runs unasked in this session."]
+    if tokens in builtin_prefixes():
+        lines.append("It is built in as well; what you granted is not held back by the guards of its options.")
+    return Change((text(*lines),), "add", "commands", shown)
+
+
+def remove_command(policy: PolicyState, typed: str, *, every: bool = False) -> Change:
+    """Remove by tokens, by number (``c2``) or by a glob over the text; a built-in prefix becomes excluded.
+
+    Args:
+        policy: The permissions.
+        typed: What to remove.
+        every: Remove all that match, where several do.
+
+    Raises:
+        BadArguments: Nothing matches, or several do and *every* is false.
+    """
+    entries = list(policy.command_allowlist)
+    at = _numbered(typed, "c", len(entries))
+    if at is not None:
+        chosen, built = [entries[at]], []
+    else:
+        chosen = [entry for entry in entries if _matches(entry.tokens, typed)]
+        built = [
+            tokens
+            for tokens in builtin_prefixes()
+            if _matches(tokens, typed) and " ".join(tokens) not in policy.excluded
+        ]
+        if chosen and not _is_glob(typed):
+            # The same words as a built-in entry: what the user made goes first.
+            built = []
+    names = [command_text(entry.tokens) for entry in chosen] + [command_text(tokens) for tokens in built]
+    _require_some(names, typed, every, "command", "/policy show --builtin")
+    policy.snapshot()
+    for entry in chosen:
+        policy.command_allowlist.remove(entry.tokens, entry.exact)
+    policy.excluded.update(" ".join(tokens) for tokens in built)
+    lines = [f"Removed: {command_text(entry.tokens)}" for entry in chosen]
+    lines += [f"Excluded for this session, though built in: {command_text(tokens)}" for tokens in built]
+    return Change((text(*lines),), "remove" if chosen else "exclude", "commands", "; ".join(names))
+
+
+def allow_write(
+    policy: PolicyState, path: str, workspace: Workspace, *, directory: bool, source: str = "user"
+) -> Change:
+    """Add a path, by what it really is; *directory* covers all below it.
+
+    Raises:
+        PathOutsideWorkspace: As for any tool.
+        BadArguments: No grant can cover it.
+    """
+    if not path:
+        raise BadArguments("There is no path to allow. Usage: /policy allow write PATH [--dir]")
+    resolved = workspace.resolve(path)
+    if resolved.protected:
+        raise BadArguments(f"{resolved.display} is protected and asks each time: it may run programs later.")
+    if resolved.path.is_dir() and not directory:
+        raise BadArguments(f"{resolved.display} is a folder: add --dir to allow writing everything below it.")
+    if directory and resolved.path.exists() and not resolved.path.is_dir():
+        raise BadArguments(f"{resolved.display} is a file: leave --dir out.")
+    covering = policy.write_allowlist.covers(str(resolved.path))
+    if covering is not None and (covering.directory or not directory):
+        return Change((text(f"{resolved.display} is covered already, by {covering.path}."),))
+    policy.snapshot()
+    policy.write_allowlist.add(str(resolved.path), directory, source, now())
+    below = " and everything below it" if directory else ""
+    shown = f"{resolved.display}{below} is now written unasked in this session. Protected paths still ask."
+    return Change((text(shown),), "add", "writes", str(resolved.path))
+
+
+def remove_write(policy: PolicyState, typed: str, workspace: Workspace, *, every: bool = False) -> Change:
+    """Remove by path, by number (``w1``) or by a glob over the path.
+
+    Raises:
+        BadArguments: Nothing matches, or several do and *every* is false.
+    """
+    entries = list(policy.write_allowlist)
+    at = _numbered(typed, "w", len(entries))
+    if at is not None:
+        chosen = [entries[at]]
+    else:
+        real = str(workspace.resolve(typed, raise_on_invalid=False).path)
+        chosen = [entry for entry in entries if entry.path == real or fnmatch.fnmatchcase(entry.path, typed)]
+    names = [entry.path for entry in chosen]
+    _require_some(names, typed, every, "path", "/policy show writes")
+    policy.snapshot()
+    for entry in chosen:
+        policy.write_allowlist.remove(entry.path)
+    return Change((text(*(f"Removed: {name}" for name in names)),), "remove", "writes", "; ".join(names))
+
+
+def _numbered(typed: str, letter: str, count: int) -> int | None:
+    if not (typed[:1] == letter and typed[1:].isdecimal()):
+        return None
+    at = int(typed[1:])
+    if not 1 <= at <= count:
+        raise BadArguments(f"There is no entry {typed}: /policy show numbers them, {count} in this list.")
+    return at - 1
+
+
+def _is_glob(typed: str) -> bool:
+    return any(char in typed for char in "*?[")
+
+
+def _matches(tokens: Sequence[str], typed: str) -> bool:
+    shown = command_text(tokens)
+    return (
+        shown == typed
+        or " ".join(tokens) == typed
+        or (_is_glob(typed) and fnmatch.fnmatchcase(" ".join(tokens), typed))
+    )
+
+
+def _require_some(names: list[str], typed: str, every: bool, what: str, where: str) -> None:
+    if not typed:
+        raise BadArguments(f"There is no {what} to remove: give its text, its number or a pattern.")
+    if not names:
+        raise BadArguments(f"No {what} of the list matches {typed!r}; {where} lists them.")
+    if len(names) > 1 and not every:
+        raise BadArguments(f"{typed!r} matches {len(names)}: {', '.join(names[:8])}. Add --all to remove them all.")
+
+
+def going(policy: PolicyState, what: str) -> list[str]:
+    """Return what a reset of *what* (commands, writes, all) takes away, as lines."""
+    lines: list[str] = []
+    if what in ("all", "commands"):
+        lines += [f"command  {command_text(entry.tokens)}" for entry in policy.command_allowlist]
+        lines += [f"excluded {name}" for name in sorted(policy.excluded)]
+    if what in ("all", "writes"):
+        lines += [f"write    {entry.path}" for entry in policy.write_allowlist]
+    return lines
+
+
+def reset(policy: PolicyState, what: str) -> Change:
+    """Go back to the built-in commands and to no granted path."""
+    lines = going(policy, what)
+    if not lines:
+        return Change((text("There is nothing to reset: only the built-in list is in force."),))
+    policy.snapshot()
+    if what in ("all", "commands"):
+        policy.command_allowlist.clear()
+        policy.excluded.clear()
+    if what in ("all", "writes"):
+        policy.write_allowlist.clear()
+    return Change((text("Gone:", *lines),), "reset", what, "; ".join(lines))
+
+
+def undo(policy: PolicyState) -> Change:
+    """Take back the last change of the lists."""
+    before = set(going(policy, "all"))
+    if not policy.undo():
+        return Change((text("There is no change of the lists to take back."),))
+    after = set(going(policy, "all"))
+    lines = [f"- {line}" for line in sorted(before - after)] + [f"+ {line}" for line in sorted(after - before)]
+    return Change((text("Took back the last change:", *lines),), "undo", "all", "; ".join(lines))
+
+
+def test(typed: str, policy: PolicyState, scope: CommandScope, *, width: int = 80) -> tuple[Output, CommandVerdict]:
+    """Explain what the gate says of a command, segment by segment; runs nothing."""
+    from xun_policies.commands import evaluate
+
+    if not typed.strip():
+        raise BadArguments("There is no command to test. Usage: /policy test COMMAND")
+    verdict = evaluate(typed, policy, scope)
+    return text(verdict.explain(width)), verdict
+
+
+def test_write(path: str, policy: PolicyState, workspace: Workspace) -> Output:
+    """Tell whether writing *path* would ask, and why."""
+    if not path:
+        raise BadArguments("There is no path to test. Usage: /policy test-write PATH")
+    resolved = workspace.resolve(path, raise_on_invalid=False)
+    lines = [f"path: {resolved.display}"]
+    if not resolved.valid:
+        return text(
+            *lines, "in the workspace: no", "verdict: REFUSED. No tool can write there; /add-dir opens a folder."
+        )
+    lines.append(f"in the workspace: yes{', in the temporary folder' if resolved.in_tempdir else ''}")
+    exists = resolved.path.exists()
+    lines.append(f"exists: {'yes' if exists else 'no'}")
+    entry = policy.write_allowlist.covers(str(resolved.path))
+    if entry is not None:
+        lines.append(f"granted by: {entry.path}{' and all below' if entry.directory else ''} ({entry.source})")
+    return text(
+        *lines, f"verdict: {_write_verdict(resolved, exists, entry is not None, policy.mode)}", "Nothing was written."
+    )
+
+
+def _write_verdict(resolved: ResolvedPath, exists: bool, granted: bool, mode: str) -> str:
+    if resolved.in_tempdir:
+        return "ALLOW, in the temporary folder nothing asks."
+    if mode == "plan":
+        return "REFUSED, in plan mode nothing is written."
+    if resolved.protected:
+        return "ASK, always: it may run programs later, and no grant covers it."
+    if granted:
+        return "ALLOW, by that grant."
+    if mode == "auto-edit":
+        return "ALLOW, in mode auto-edit."
+    if not exists:
+        return "ALLOW, a new file is not asked about (replacing, moving or deleting one is)."
+    return "ASK, it exists and nothing grants it."
+
+
+def log(policy: PolicyState, count: int = 20) -> Output:
+    """Return the last decisions, newest last."""
+    records = list(policy.log)[-count:]
+    if not records:
+        return text("No decision yet in this session.")
+    rows = [
+        (_when(item.when)[-5:], item.tool, _short(item.subject), item.decision, item.source, item.rule, item.risk)
+        for item in records
+    ]
+    return table(("time", "tool", "what", "decision", "by", "rule", "risk"), rows)
+
+
+def _short(subject: str, most: int = 60) -> str:
+    line = subject.replace("\n", "⏎")
+    return line if len(line) <= most else line[: most - 1] + "…"

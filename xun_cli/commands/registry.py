@@ -30,11 +30,13 @@ class CommandContext:
         session: The session that it was typed in.
         places: The folders and files of this user.
         settings: The settings in force.
+        width: Columns of the screen; the front end keeps it right.
     """
 
     session: Session
     places: Places
     settings: Settings
+    width: int = 80
 
     async def confirm(self, prompt: str, message: str) -> bool:
         """Ask the person; True only for a yes that a person gave."""
