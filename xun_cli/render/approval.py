@@ -1,0 +1,316 @@
+"""The approval dialog as a pure function: a question and a state in, lines that always fit out.
+
+The rules are those of the product's dialog design: three answers in fixed order, nothing hidden
+without a count, what a grant covers shown exactly, the frame drawn by us alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from xun_cli.render.approval_content import content_lines, explain_lines, risk_words
+from xun_cli.render.calls import relative
+from xun_cli.render.safe import hides_something, safe
+from xun_cli.render.text import (
+    ACCENT,
+    BOLD,
+    DIM,
+    NAME,
+    PLAIN,
+    SELECTED,
+    WARN,
+    Fragment,
+    Line,
+    cut,
+    cut_line,
+    line_width,
+    width,
+    wrap,
+)
+
+if TYPE_CHECKING:
+    from xun.choice import ChoiceRequest, Option, WriteGrant
+    from xun_policies.commands import CommandGrant
+
+BOX_FROM = 50
+"""Columns from which the dialog has a frame at its sides."""
+
+KEYS = {"grant": "g", "once": "o", "deny": "d"}
+"""The letters of the three answers."""
+
+FREE_TEXT = "\x00free"
+"""The row of a free answer, beside the options of a question that allows one."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogState:
+    """What a person has done in a dialog so far.
+
+    Attributes:
+        selected: The row.
+        focused: Keys go to the dialog; else it only says that it waits.
+        view: "" for the short view, full for everything, explain for how it was judged.
+        scroll: The first row of the content that is shown.
+        scope: Which of the write scopes a grant takes.
+        grants: The command grants as the person edited them; None as offered.
+        field: reason, edit, grant or answer while that field is being typed, else "".
+        reason: The reason for a denial as typed so far.
+        split: Diffs side by side.
+        waiting: How many more questions wait.
+        problem: Why the last input was not taken.
+    """
+
+    selected: int = 0
+    focused: bool = True
+    view: str = ""
+    scroll: int = 0
+    scope: int = 0
+    grants: tuple[CommandGrant, ...] | None = None
+    field: str = ""
+    reason: str = ""
+    split: bool = False
+    waiting: int = 0
+    problem: str = ""
+
+
+def first_state(request: ChoiceRequest, *, focused: bool = True, waiting: int = 0) -> DialogState:
+    """Return the state that a dialog opens with: the request's default, or deny when anything is hidden.
+
+    Allow-and-grant is never preselected.
+    """
+    wanted = request.default
+    if request.kind in ("command", "write"):
+        wanted = "deny" if must_look(request) or wanted == "grant" else wanted
+    rows = [option.value for option in request.options]
+    selected = rows.index(wanted) if wanted in rows else max(0, len(rows) - 1) if three(request) else 0
+    return DialogState(selected=selected, focused=focused, waiting=waiting)
+
+
+def three(request: ChoiceRequest) -> bool:
+    """Tell whether *request* has the three answers of a write or a command."""
+    return request.kind in ("command", "write")
+
+
+def must_look(request: ChoiceRequest) -> bool:
+    """Tell whether *request* holds characters that can't be seen: then deny is preselected, grant is off."""
+    if request.command is not None and hides_something(request.command.text):
+        return True
+    return any(hides_something(file.path) or hides_something(file.target) for file in request.files)
+
+
+def available(request: ChoiceRequest, option: Option) -> bool:
+    """Tell whether *option* can be chosen."""
+    return option.available and not (option.value == "grant" and three(request) and must_look(request))
+
+
+def rows_of(request: ChoiceRequest) -> list[Any]:
+    """Return the value of each row, the row of a free answer included."""
+    extra = [FREE_TEXT] if request.allow_extra or not request.options else []
+    return [*(option.value for option in request.options), *extra]
+
+
+def approval_view(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
+    """Draw the dialog in *columns* x at most *height* cells; the answers and the title always fit."""
+    if not state.focused:
+        return [_waiting_line(request, columns, state)]
+    box = columns >= BOX_FROM and height >= 9
+    inner = columns - 4 if box else columns
+    title = _title(request, inner, state)
+    answers = _answers(request, inner, height, state)
+    hint = _hint(request, inner, state) if height >= 7 else []
+    frame = 2 if box else 1
+    room = max(0, height - frame - len(answers) - len(hint))
+    content = _content(request, inner, room, state)
+    body = [*content, *answers, *hint]
+    return _boxed(title, body, columns) if box else [_rule(title, columns), *(cut_line(row, columns) for row in body)]
+
+
+def content_height(request: ChoiceRequest, columns: int, state: DialogState) -> int:
+    """Return how many rows the whole content takes, for scrolling."""
+    inner = columns - 4 if columns >= BOX_FROM else columns
+    return len(_all_content(request, inner, state))
+
+
+def grant_words(request: ChoiceRequest, state: DialogState) -> str:
+    """Return exactly what "allow and grant" would add."""
+    if request.kind == "command" and request.command is not None:
+        grants = state.grants if state.grants is not None else request.command.grants
+        return ", ".join(_grant_text(grant) for grant in grants)
+    if request.write_scopes:
+        scope = request.write_scopes[min(state.scope, len(request.write_scopes) - 1)]
+        return ", ".join(_write_text(grant, request.cwd) for grant in scope)
+    return ""
+
+
+def _grant_text(grant: CommandGrant) -> str:
+    return safe(grant.text, multiline=False, prompt=True) + (" (only exactly this)" if grant.exact else " …")
+
+
+def _write_text(grant: WriteGrant, cwd: str) -> str:
+    path = safe(relative(grant.path, cwd), multiline=False, prompt=True)
+    if not grant.directory:
+        return path
+    return "all of this folder" if path == "." else f"{path.rstrip('/')}/ and all below"
+
+
+def _waiting_line(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
+    more = f" (+{state.waiting} more)" if state.waiting else ""
+    what = safe(request.prompt, multiline=False, prompt=True)
+    head: Line = [(WARN, f"▲ approval waiting{more}, Tab to answer: ")]
+    return [*head, (BOLD, cut(what, max(4, columns - line_width(head))))]
+
+
+def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
+    line: Line = []
+    if request.agent != "main":
+        line.append((ACCENT, f"{safe(request.agent, multiline=False)}: "))
+    if request.kind == "command":
+        line.append((BOLD, "Run this command?"))
+        words, style = risk_words(request.risk)
+        if words:
+            line += [(PLAIN, "  "), (style, words)]
+    elif request.kind == "write":
+        line += _write_title(request)
+    else:
+        line.append((BOLD, safe(request.prompt, multiline=False, prompt=True)))
+    if state.view:
+        line.append((DIM, f"  [{'full view' if state.view == 'full' else 'explained'}]"))
+    return cut_line(line, columns)
+
+
+def _write_title(request: ChoiceRequest) -> Line:
+    if len(request.files) != 1:
+        line: Line = [(BOLD, f"Change {len(request.files)} files?")]
+    else:
+        file = request.files[0]
+        words = {"add": "Create", "delete": "Delete", "move": "Move", "copy": "Copy", "mkdir": "Create folder"}
+        path = safe(relative(file.path, request.cwd), multiline=False, prompt=True)
+        line = [(BOLD, f"{words.get(file.action, 'Write')} "), (NAME, path), (BOLD, "?")]
+    added, removed = sum(file.added for file in request.files), sum(file.removed for file in request.files)
+    if added or removed:
+        line.append((DIM, f"  +{added} −{removed}"))
+    return line
+
+
+def _all_content(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
+    if state.view == "explain":
+        return explain_lines(request, columns)
+    content = content_lines(request, columns, split=state.split)
+    if not three(request) and width(safe(request.prompt, prompt=True)) > columns:
+        return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
+    return content
+
+
+def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState) -> list[Line]:
+    rows = _all_content(request, columns, state)
+    if len(rows) <= room:
+        return rows
+    if room <= 0:
+        return []
+    start = max(0, min(state.scroll, len(rows) - (room - 1)))
+    shown = rows[start : start + room - 1]
+    above, below = start, len(rows) - start - len(shown)
+    parts = [f"{above} above" if above else "", f"{below} below" if below else ""]
+    counts = " and ".join(part for part in parts if part)
+    key = "PgUp/PgDn scroll" if state.view else "Ctrl-E shows all"
+    mark = f"… {counts} of {len(rows)} lines hidden, {key}"
+    short = f"… {above + below} of {len(rows)} lines hidden"
+    return [*shown, [(WARN, mark if width(mark) <= columns else cut(short, columns))]]
+
+
+def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
+    rows = [_answer(request, index, columns, state) for index in range(len(rows_of(request)))]
+    if three(request) and height < 12:
+        return [row[0] for row in rows]
+    limit = max(3, height - 4)
+    flat = [line for row in rows for line in row]
+    if len(flat) <= limit:
+        return flat
+    heads = [row[0] for row in rows]
+    if len(heads) <= limit:
+        return heads
+    start = max(0, min(state.selected - limit // 2, len(heads) - limit))
+    return heads[start : start + limit]
+
+
+def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState) -> list[Line]:
+    selected = index == state.selected
+    pointer: Fragment = (ACCENT, "▸" if selected else " ")
+    if index >= len(request.options):
+        return [[pointer, (PLAIN, f"{index + 1}  "), (SELECTED if selected else PLAIN, "another answer…")]]
+    option = request.options[index]
+    key = KEYS.get(str(option.value), option.key) if three(request) else option.key or (str(index + 1))
+    label = safe(option.label, multiline=False, prompt=True)
+    if not available(request, option):
+        note = "hidden characters cannot be granted" if option.available else safe(option.note, multiline=False)
+        head: Line = [pointer, (DIM, f"{key}  {label}"), (DIM, f"  not offered: {note}" if note else "  not offered")]
+        return wrap(head, columns, rest=[(PLAIN, "     ")])
+    head = [pointer, (BOLD, key[:1]), (PLAIN, "  "), (SELECTED if selected else PLAIN, label)]
+    more = _answer_note(request, option, state, selected=selected)
+    return wrap([*head, (PLAIN, "  "), *more], columns, rest=[(PLAIN, "     ")]) if more else [cut_line(head, columns)]
+
+
+def _answer_note(request: ChoiceRequest, option: Option, state: DialogState, *, selected: bool) -> Line:
+    if not three(request):
+        return [(DIM, safe(option.note, multiline=False, prompt=True))] if option.note else []
+    if option.value == "grant":
+        return _grant_note(request, state, selected=selected)
+    if option.value == "deny":
+        if state.reason:
+            return [(DIM, "because: "), (PLAIN, safe(state.reason, multiline=False))]
+        return [(DIM, "Tab: add a reason")] if selected else []
+    return []
+
+
+def _grant_note(request: ChoiceRequest, state: DialogState, *, selected: bool) -> Line:
+    words = grant_words(request, state)
+    line: Line = [(DIM, "for this session: "), (ACCENT, words)] if words else []
+    if request.kind == "write" and len(request.write_scopes) > 1:
+        line.append((DIM, f"  (←/→ {state.scope + 1} of {len(request.write_scopes)})"))
+    elif request.kind == "command" and selected:
+        line.append((DIM, "  (Tab: edit)"))
+    return line
+
+
+def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
+    if state.problem:
+        return [cut_line([(WARN, safe(state.problem, multiline=False))], columns)]
+    parts = ["Enter chooses"]
+    if state.view:
+        parts = ["PgUp/PgDn scroll", "Ctrl-E back" if state.view == "full" else "? back"]
+    elif request.kind == "command":
+        parts = ["e edit", "Ctrl-E full view", "? explain"]
+    elif request.kind == "write":
+        parts = ["Ctrl-E full view", *(["s side by side"] if columns >= 132 else []), "? explain"]
+    parts.append("Esc denies and stops" if three(request) else "Esc stops")
+    if state.waiting:
+        parts.insert(0, f"{state.waiting} more waiting")
+    text = " · ".join(parts)
+    while width(text) > columns and len(parts) > 1:
+        parts.pop(1 if state.waiting and len(parts) > 2 else 0)
+        text = " · ".join(parts)
+    return [[(DIM, cut(text, columns))]]
+
+
+def _boxed(title: Line, body: list[Line], columns: int) -> list[Line]:
+    inner = columns - 4
+    edge: Fragment = (DIM, "│ ")
+    top: Line = [(DIM, "┌ "), *title, (DIM, " " + "─" * max(0, columns - line_width(title) - 4) + "┐")]
+    rows: list[Line] = [top]
+    for row in body:
+        fitted = cut_line(row, inner)
+        rows.append([edge, *fitted, (PLAIN, " " * (inner - line_width(fitted))), (DIM, " │")])
+    rows.append([(DIM, "└" + "─" * (columns - 2) + "┘")])
+    return rows
+
+
+def _rule(title: Line, columns: int) -> Line:
+    fitted = cut_line(title, columns - 3)
+    return [(DIM, "─ "), *fitted, (DIM, " " + "─" * max(0, columns - line_width(fitted) - 4))]
+
+
+def scrolled(request: ChoiceRequest, columns: int, state: DialogState, by: int, page: int) -> DialogState:
+    """Return *state* with the content moved by *by* rows, within its ends."""
+    last = max(0, content_height(request, columns, state) - max(1, page))
+    return replace(state, scroll=max(0, min(last, state.scroll + by)))

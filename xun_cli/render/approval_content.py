@@ -1,0 +1,199 @@
+"""What a question is about, as lines: a command with its segments, files with their diffs, or a free question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xun_cli.render.calls import relative
+from xun_cli.render.diff import diff_rows, side_by_side
+from xun_cli.render.safe import fold_spaces, safe
+from xun_cli.render.suspicious import warnings
+from xun_cli.render.text import (
+    BAD,
+    BOLD,
+    DIM,
+    GOOD,
+    NAME,
+    PLAIN,
+    QUOTE,
+    WARN,
+    Line,
+    cut_left,
+    hard_wrap,
+    line_width,
+    plain,
+    width,
+    wrap,
+)
+
+if TYPE_CHECKING:
+    from xun.choice import ChoiceRequest, FileDiff, Risk
+    from xun_policies.commands import Segment
+
+SPLIT_FROM = 140
+"""Columns from which a diff can be shown side by side."""
+
+_MARKS = {"allow": ("✓", GOOD), "ok": ("✓", DIM), "ask": ("✗", WARN)}
+
+
+def content_lines(request: ChoiceRequest, columns: int, *, split: bool = False) -> list[Line]:
+    """Return everything that a person needs to decide, in the order of importance."""
+    if request.kind == "command" and request.command is not None:
+        return _command(request, columns)
+    if request.kind == "write":
+        return _write(request, columns, split=split)
+    return _message(request.message, columns)
+
+
+def explain_lines(request: ChoiceRequest, columns: int) -> list[Line]:
+    """Return the long explanation: how each segment was judged, and what the answers do."""
+    lines: list[Line] = []
+    if request.command is not None:
+        text = request.command.explain(columns)
+        lines += [[(PLAIN, piece)] for row in safe(text).split("\n") for piece in hard_wrap(row, columns)]
+        lines.append([])
+    for option in request.options:
+        note = option.note or {"once": "allows this call only", "deny": "the model is told so, with your reason"}.get(
+            str(option.value), ""
+        )
+        lines += wrap([(BOLD, safe(option.label)), (PLAIN, f": {safe(note)}" if note else "")], columns)
+    return lines
+
+
+def command_rows(text: str, columns: int) -> list[Line]:
+    """Return a command as it will run: every line on its own, long ones folded with a mark, blanks counted."""
+    rows = text.split("\n")
+    lines: list[Line] = []
+    for index, row in enumerate(rows):
+        shown = fold_spaces(safe(row, multiline=False, prompt=True))
+        pieces = hard_wrap(shown, max(4, columns - 1))
+        for at, piece in enumerate(pieces):
+            line: Line = _marked(piece, BOLD)
+            if at < len(pieces) - 1:
+                line.append((DIM, "↩"))
+            elif index < len(rows) - 1:
+                line.append((WARN, "⏎"))
+            lines.append(line)
+    return lines
+
+
+def _marked(text: str, style: str) -> Line:
+    """Style *text*, and what safe() put in for hidden characters as a warning."""
+    line: Line = []
+    rest = text
+    while (start := rest.find("<U+")) >= 0 and (end := rest.find(">", start)) >= 0:
+        line += [(style, rest[:start]), (f"{WARN} reverse", rest[start : end + 1])]
+        rest = rest[end + 1 :]
+    return [*line, (style, rest)]
+
+
+def risk_words(risk: Risk | None) -> tuple[str, str]:
+    """Return what the title says about the assessment, and its style."""
+    if risk is None:
+        return "", PLAIN
+    style = {"allow": GOOD, "unsure": WARN, "reject": BAD}[risk.verdict]
+    took = "assessor failed" if risk.failed else f"assessor, {risk.seconds:.1f}s"
+    return f"risk: {risk.verdict.upper()} ({took})", style
+
+
+def _command(request: ChoiceRequest, columns: int) -> list[Line]:
+    verdict = request.command
+    if verdict is None:
+        return []
+    lines = command_rows(verdict.text, columns)
+    for warning in warnings(verdict.text):
+        lines += wrap([(WARN, f"! {safe(warning)}")], columns, rest=[(PLAIN, "  ")])
+    if request.cwd:
+        lines.append([(DIM, "in "), (DIM, cut_left(safe(request.cwd, multiline=False, prompt=True), columns - 3))])
+    shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
+    if len(shown) > 1 or any(segment.status != "allow" for segment in shown):
+        lines += _segments(verdict.segments, columns)
+    reasons = [(PLAIN, safe(verdict.reason, multiline=False))] if verdict.reason and not shown else []
+    for fragment in reasons:
+        lines += wrap([fragment], columns)
+    if request.risk is not None and request.risk.reason:
+        quoted = f"“{safe(request.risk.reason, multiline=False, prompt=True)}”"
+        lines += wrap([(QUOTE, quoted)], columns, [(DIM, "assessor: ")], [(DIM, "  ")])
+    return lines + _message(request.message, columns)
+
+
+def _segments(segments: tuple[Segment, ...], columns: int) -> list[Line]:
+    lines: list[Line] = []
+    number, operator = 0, ""
+    texts = min(max(10, columns // 2), max((width(_short(s)) for s in segments), default=10) + 3)
+    for segment in segments:
+        if segment.kind == "operator" and segment.status == "ok":
+            operator = _short(segment)
+            continue
+        number += 1
+        label = f"{operator} {_short(segment)}".strip() if operator else _short(segment)
+        operator = ""
+        lines += _segment(f"{number:>2} ", label, segment, texts, columns)
+    return lines
+
+
+def _short(segment: Segment) -> str:
+    return fold_spaces(safe(segment.text.replace("\n", " "), multiline=False, prompt=True))
+
+
+def _segment(number: str, label: str, segment: Segment, texts: int, columns: int) -> list[Line]:
+    mark, style = _MARKS.get(segment.status, _MARKS["ask"])
+    reason = safe(segment.reason, multiline=False, prompt=True)
+    left = label if width(label) <= texts else _middle(label, texts)
+    line: Line = [(DIM, number), *_marked(left, PLAIN), (PLAIN, " " * (texts - width(left) + 1)), (style, f"{mark} ")]
+    if line_width(line) + width(reason) <= columns:
+        return [[*line, (style, reason)]]
+    if columns - line_width(line) >= 20:
+        indent = [(PLAIN, " " * line_width(line))]
+        return wrap([(style, reason)], columns, line, indent)
+    first: Line = [(DIM, number), *_marked(_middle(label, columns - width(number)), PLAIN)]
+    return [first, *wrap([(style, f"{mark} {reason}")], columns, [(PLAIN, "    ")], [(PLAIN, "      ")])]
+
+
+def _middle(text: str, limit: int) -> str:
+    """Shorten *text* in its middle: both ends of a command tell something. The whole is above anyway."""
+    if width(text) <= limit:
+        return text
+    head = hard_wrap(text, max(1, (limit - 1) * 2 // 3))[0]
+    return head + cut_left(text, limit - width(head))
+
+
+def _write(request: ChoiceRequest, columns: int, *, split: bool) -> list[Line]:
+    lines: list[Line] = []
+    for file in request.files:
+        if lines:
+            lines.append([])
+        lines += _file(file, request.cwd, columns, many=len(request.files) > 1, split=split)
+    return lines + _message(request.message, columns)
+
+
+def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) -> list[Line]:
+    lines: list[Line] = []
+    path = safe(relative(file.path, cwd), multiline=False, prompt=True)
+    target = f" → {safe(relative(file.target, cwd), multiline=False, prompt=True)}" if file.target else ""
+    if many or target or file.action in ("delete", "mkdir"):
+        head: Line = [(NAME, f"{file.action} {path}{target}")]
+        if file.added or file.removed:
+            head.append((DIM, f"  +{file.added} −{file.removed}"))
+        lines += wrap(head, columns)
+    for warning in warnings(file.path + file.target):
+        if warning.startswith(("contains hidden", "mixes")):
+            lines += wrap([(WARN, f"! the path {safe(warning)}")], columns)
+    if file.protected:
+        lines += wrap([(WARN, "! a protected path: asked about each time, never granted")], columns)
+    if file.note:
+        lines += wrap([(WARN, safe(file.note, prompt=True))], columns)
+    if file.diff:
+        lines += side_by_side(file.diff, columns) if split else diff_rows(file.diff, columns)
+    return lines
+
+
+def _message(message: str, columns: int) -> list[Line]:
+    if not message.strip():
+        return []
+    return [line for row in safe(message.rstrip(), prompt=True).split("\n") for line in wrap([(PLAIN, row)], columns)]
+
+
+def is_blank(line: Line) -> bool:
+    """Tell whether *line* shows nothing."""
+    return not plain(line).strip()

@@ -1,0 +1,113 @@
+"""One tool call as a person follows it: what the events have told about it so far."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from xun_cli.render.safe import safe
+
+if TYPE_CHECKING:
+    from xun.choice import FileDiff
+    from xun.events import ApprovalResolved, RiskAssessed, ToolCompleted
+
+OUTPUT_KEPT = 20_000
+"""Characters of live output that are kept while a call runs; the whole comes with its result."""
+
+MAIN_ARGUMENT: Mapping[str, str] = {
+    "bash": "command",
+    "shell": "command",
+    "read_file": "path",
+    "write_file": "path",
+    "list_dir": "path",
+    "file_info": "path",
+    "delete": "path",
+    "mkdir": "path",
+    "replace": "path",
+    "multi_edit": "path",
+    "insert_lines": "path",
+    "undo_edit": "path",
+    "request_image": "path",
+    "move": "source",
+    "copy": "source",
+    "glob": "pattern",
+    "grep": "pattern",
+    "ask_preference": "question",
+}
+"""The argument that says what a call is about."""
+
+_PATHS = frozenset({"path", "source", "target", "destination"})
+
+
+@dataclass(slots=True)
+class Call:
+    """The state of one call.
+
+    Attributes:
+        call_id: Its id.
+        tool: The tool's name.
+        args: The arguments as JSON values, or text.
+        agent: Who calls.
+        started: When, by the clock of the transcript (seconds).
+        output: The end of its live output.
+        progress: The last progress text.
+        waiting: A question about it is open.
+        risk: What the assessment said.
+        resolved: How its question was answered.
+        files: What a write question showed.
+        done: Its end.
+    """
+
+    call_id: str
+    tool: str
+    args: Any
+    agent: str = "main"
+    started: float = 0.0
+    output: str = ""
+    progress: str = ""
+    waiting: bool = False
+    risk: RiskAssessed | None = None
+    resolved: ApprovalResolved | None = None
+    files: tuple[FileDiff, ...] = field(default=())
+    done: ToolCompleted | None = None
+
+    def add_output(self, stream: str, text: str) -> None:
+        """Take in live output; only its end is kept."""
+        if stream == "progress":
+            self.progress = text
+        else:
+            self.output = (self.output + text)[-OUTPUT_KEPT:]
+
+    def title(self, cwd: str) -> str:
+        """Return in one safe line what the call is about; paths below *cwd* are shown relative to it."""
+        args = self.args
+        if not isinstance(args, dict):
+            return one_line(str(args)) if args else ""
+        if self.tool in ("move", "copy"):
+            ends = [args.get("source", args.get("path", "")), args.get("target", args.get("destination", ""))]
+            return " → ".join(one_line(relative(str(end), cwd)) for end in ends if end)
+        name = MAIN_ARGUMENT.get(self.tool, "")
+        if name not in args:
+            name = next((key for key, value in args.items() if isinstance(value, str) and value), "")
+        value = str(args.get(name, "")) if name else ""
+        shown = one_line(relative(value, cwd) if name in _PATHS else value)
+        where = args.get("path")
+        if self.tool in ("glob", "grep") and isinstance(where, str) and where not in ("", "."):
+            shown += f"  in {one_line(relative(where, cwd))}"
+        return shown
+
+
+def relative(path: str, cwd: str) -> str:
+    """Return *path* as seen from *cwd* when it is inside, else as it is."""
+    if cwd and (path == cwd or path.startswith(cwd.rstrip(os.sep) + os.sep)):
+        return os.path.relpath(path, cwd)
+    return path
+
+
+def one_line(text: str) -> str:
+    """Return the first line of *text*, safe, with a count of what follows."""
+    first, newline, rest = text.strip("\n").partition("\n")
+    more = rest.count("\n") + 1 if newline else 0
+    return safe(first, multiline=False) + (f" … +{more} lines" if more else "")

@@ -1,0 +1,140 @@
+"""Unified diffs as styled lines: every byte visible, long lines folded with a mark."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from xun_cli.render.safe import safe
+from xun_cli.render.text import ADDED, BOLD, DIM, HUNK, PLAIN, REMOVED, WARN, Line, cut, expand_tabs, hard_wrap, width
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+# Only outside a hunk: inside one, "--- x" is the removed line "-- x".
+_HEADERS = ("--- ", "+++ ", "*** ", "diff --git ", "index ")
+_FOLD = "↪"
+
+
+def diff_rows(diff: str, columns: int) -> list[Line]:
+    """Return a unified diff drawn for *columns* cells.
+
+    Removed and added lines carry their line number, a folded line goes on after ``↪``, and
+    characters that can't be seen are shown as ``<U+XXXX>``.
+    """
+    source = _rows(diff)
+    numbers = _numbered(source)
+    size = max((len(number) for number, _, _ in numbers), default=1)
+    lines: list[Line] = []
+    for number, sign, text in numbers:
+        lines.extend(_line(number.rjust(size), sign, text, columns))
+    return lines
+
+
+def side_by_side(diff: str, columns: int) -> list[Line]:
+    """Return a unified diff as two columns, old on the left, for wide terminals."""
+    half = (columns - 3) // 2
+    lines: list[Line] = []
+    left: list[str] = []
+    right: list[str] = []
+
+    def flush() -> None:
+        for index in range(max(len(left), len(right))):
+            old = left[index] if index < len(left) else ""
+            new = right[index] if index < len(right) else ""
+            lines.extend(_pair(old, new, half, (REMOVED, ADDED)))
+        left.clear()
+        right.clear()
+
+    for _, sign, text in _numbered(_rows(diff)):
+        if sign == "-":
+            left.append(text)
+        elif sign == "+":
+            right.append(text)
+        else:
+            flush()
+            if sign == " ":
+                lines.extend(_pair(text, text, half, (PLAIN, PLAIN)))
+            else:
+                lines.append([(HUNK if sign == "@" else WARN, cut(text, columns))])
+    flush()
+    return lines
+
+
+def made_diff(old: str, new: str, first: int = 1) -> str:
+    """Return the unified diff of two texts whose first line has the number *first*, without a file header."""
+    rows = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]
+    return "\n".join(_shifted(row, first - 1) for row in rows)
+
+
+def count_changes(diff: str) -> tuple[int, int]:
+    """Return how many lines a unified diff adds and removes."""
+    rows = diff.split("\n")
+    return sum(row.startswith("+") for row in rows), sum(row.startswith("-") for row in rows)
+
+
+def _shifted(row: str, by: int) -> str:
+    match = _HUNK.match(row)
+    if match is None or by == 0:
+        return row
+    parts = re.sub(r"([-+])(\d+)", lambda m: f"{m.group(1)}{int(m.group(2)) + by}", match.group())
+    return parts + row[match.end() :]
+
+
+def _rows(diff: str) -> list[str]:
+    # Only \n ends a row: a CR or U+2028 inside a line belongs to the line and must be seen.
+    rows = diff.split("\n")
+    if rows and rows[-1] == "":
+        rows.pop()
+    return rows
+
+
+def _numbered(rows: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return ``(line number, sign, text)`` per row; "@" marks a hunk, "#" a file header, "\\" a remark."""
+    result: list[tuple[str, str, str]] = []
+    old = new = old_left = new_left = 0
+    for row in rows:
+        match = _HUNK.match(row)
+        inside = old_left > 0 or new_left > 0
+        if match and not inside:
+            old, new = int(match.group(1)), int(match.group(3))
+            old_left, new_left = int(match.group(2) or 1), int(match.group(4) or 1)
+            result.append(("", "@", row))
+        elif row.startswith(_HEADERS) and not inside:
+            result.append(("", "#", row))
+        elif row.startswith("-"):
+            result.append((str(old or ""), "-", row[1:]))
+            old, old_left = old + 1, old_left - 1
+        elif row.startswith("+"):
+            result.append((str(new or ""), "+", row[1:]))
+            new, new_left = new + 1, new_left - 1
+        elif row.startswith("\\"):
+            result.append(("", "\\", row[1:].strip()))
+        else:
+            result.append((str(new or ""), " ", row[1:]))
+            old, new = old + 1, new + 1
+            old_left, new_left = old_left - 1, new_left - 1
+    return [(number, sign, expand_tabs(safe(text))) for number, sign, text in result]
+
+
+def _line(number: str, sign: str, text: str, columns: int) -> list[Line]:
+    if sign == "@":
+        return [[(HUNK, cut(text, columns))]]
+    if sign == "#":
+        return [[(BOLD, cut(text, columns))]]
+    if sign == "\\":
+        return [[(WARN, cut(f"{' ' * len(number)} ({text})", columns))]]
+    style = {"+": ADDED, "-": REMOVED}.get(sign, PLAIN)
+    pieces = hard_wrap(text, max(8, columns - len(number) - 2))
+    lines: list[Line] = [[(DIM, number + " "), (style, sign + pieces[0])]]
+    lines += [[(DIM, " " * len(number) + _FOLD), (style, " " + piece)] for piece in pieces[1:]]
+    return lines
+
+
+def _pair(old: str, new: str, half: int, styles: tuple[str, str]) -> list[Line]:
+    left, right = hard_wrap(old, half), hard_wrap(new, half)
+    rows: list[Line] = []
+    for index in range(max(len(left), len(right))):
+        a = left[index] if index < len(left) else ""
+        b = right[index] if index < len(right) else ""
+        rows.append([(styles[0], a + " " * (half - width(a))), (DIM, " │ "), (styles[1], b)])
+    return rows

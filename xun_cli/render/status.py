@@ -1,0 +1,78 @@
+"""The status line: model, context, cost, mode, branch, policy; parts fall away from the right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xun_cli.render.safe import safe
+from xun_cli.render.text import ACCENT, BAD, DIM, PLAIN, WARN, Line, cut, width
+
+_SEPARATOR = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status line tells.
+
+    Attributes:
+        model: The model's name; "" while xun starts.
+        context_pct: How full the model's context is, None when unknown.
+        cost_usd: US dollars so far.
+        tokens: Tokens so far.
+        mode: ask, plan or auto-edit.
+        auto: How many questions will be answered by /auto.
+        branch: The git branch, "" for none.
+        granted: Commands and paths granted in this session.
+        hint: A passing remark that takes the place of everything else.
+    """
+
+    model: str = ""
+    context_pct: float | None = None
+    cost_usd: float = 0.0
+    tokens: int = 0
+    mode: str = "ask"
+    auto: int = 0
+    branch: str = ""
+    granted: tuple[int, int] = (0, 0)
+    hint: str = ""
+
+
+def status_line(status: Status, columns: int) -> Line:
+    """Return the status line for *columns* cells."""
+    if status.hint:
+        return [(WARN, cut(safe(status.hint, multiline=False), columns))]
+    if not status.model:
+        return [(DIM, cut("starting …", columns))]
+    parts = _parts(status)
+    while len(parts) > 2 and sum(width(text) for _, text in parts) + len(_SEPARATOR) * (len(parts) - 1) > columns:
+        parts.pop()
+    line: Line = []
+    room = columns - sum(width(text) + len(_SEPARATOR) for _, text in parts[1:])
+    for index, (style, text) in enumerate(parts):
+        if index:
+            line.append((DIM, _SEPARATOR))
+        line.append((style, cut(text, max(4, room)) if index == 0 else text))
+    return line
+
+
+def _parts(status: Status) -> list[tuple[str, str]]:
+    mode_style = {"plan": ACCENT, "auto-edit": WARN}.get(status.mode, PLAIN)
+    mode = f"auto {status.auto}" if status.auto else status.mode
+    # The mode decides what happens unasked: it is the last to fall away.
+    parts = [(DIM, safe(status.model, multiline=False)), (WARN if status.auto else mode_style or DIM, mode)]
+    if status.context_pct is not None:
+        full = status.context_pct >= 80
+        parts.append((BAD if full else DIM, f"ctx {status.context_pct:.0f}%"))
+    elif status.tokens:
+        parts.append((DIM, f"{_short(status.tokens)} tokens"))
+    if status.cost_usd >= 0.005:
+        parts.append((DIM, f"${status.cost_usd:.2f}"))
+    if status.branch:
+        parts.append((DIM, safe(status.branch, multiline=False)))
+    if any(status.granted):
+        parts.append((DIM, f"granted {status.granted[0]} cmd {status.granted[1]} path"))
+    return parts
+
+
+def _short(tokens: int) -> str:
+    return f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)

@@ -1,0 +1,94 @@
+"""Tables of styled cells: columns set apart by blanks, cells wrapped when the terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xun_cli.render.text import BOLD, DIM, PLAIN, Line, line_width, plain, wrap
+
+_GAP = 2
+_NARROWEST = 6
+
+
+def table_lines(
+    rows: Sequence[Sequence[Line]], columns: int, *, header: bool = False, aligns: Sequence[str] = ()
+) -> list[Line]:
+    """Return *rows* of cells drawn for *columns* cells of the terminal.
+
+    Args:
+        rows: Rows of cells; short rows are filled up.
+        columns: The room there is.
+        header: The first row is a header.
+        aligns: left, center, right or "" per column.
+    """
+    if not rows:
+        return []
+    count = max(len(row) for row in rows)
+    full = [[*row, *([] for _ in range(count - len(row)))] for row in rows]
+    sizes = _sizes(full, columns - _GAP * (count - 1))
+    if min(sizes) < min(_NARROWEST, *(_natural(full, i) for i in range(count))) or (columns < 30 and count > 2):
+        return _records(full, columns, header)
+    lines: list[Line] = []
+    for index, row in enumerate(full):
+        styled = [_bold(cell) for cell in row] if header and index == 0 else row
+        lines.extend(_row(styled, sizes, aligns))
+        if header and index == 0:
+            lines.append([(DIM, "  ".join("─" * size for size in sizes))])
+    return lines
+
+
+def _natural(rows: Sequence[Sequence[Line]], column: int) -> int:
+    return max(1, *(line_width(row[column]) for row in rows)) if rows else 1
+
+
+def _sizes(rows: Sequence[Sequence[Line]], room: int) -> list[int]:
+    """Give every column its natural width; when that is too much, take from the widest first."""
+    sizes = [max(1, *(line_width(row[i]) for row in rows)) for i in range(len(rows[0]))]
+    while sum(sizes) > room and max(sizes) > 1:
+        widest = max(sizes)
+        second = max((size for size in sizes if size < widest), default=1)
+        at = [i for i, size in enumerate(sizes) if size == widest]
+        excess = sum(sizes) - room
+        step = max(1, min(widest - second, -(-excess // len(at))))
+        for i in at:
+            sizes[i] -= step
+    return sizes
+
+
+def _bold(cell: Line) -> Line:
+    return [(f"{style} {BOLD}".strip(), text) for style, text in cell]
+
+
+def _row(cells: Sequence[Line], sizes: Sequence[int], aligns: Sequence[str]) -> list[Line]:
+    wrapped = [wrap(cell, size) for cell, size in zip(cells, sizes, strict=True)]
+    lines: list[Line] = []
+    for at in range(max(len(rows) for rows in wrapped)):
+        line: Line = []
+        for index, rows in enumerate(wrapped):
+            content = rows[at] if at < len(rows) else []
+            last = index == len(wrapped) - 1
+            line += _aligned(content, sizes[index], aligns[index] if index < len(aligns) else "", last)
+            if not last:
+                line.append((PLAIN, " " * _GAP))
+        lines.append(line)
+    return lines
+
+
+def _aligned(content: Line, size: int, align: str, last: bool) -> Line:
+    free = max(0, size - line_width(content))
+    before = free if align == "right" else free // 2 if align == "center" else 0
+    after = 0 if last else free - before
+    return [*([(PLAIN, " " * before)] if before else []), *content, *([(PLAIN, " " * after)] if after else [])]
+
+
+def _records(rows: Sequence[Sequence[Line]], columns: int, header: bool) -> list[Line]:
+    """One row below the other, for terminals too narrow for columns."""
+    names = [plain(cell) for cell in rows[0]] if header else []
+    lines: list[Line] = []
+    for index, row in enumerate(rows[1:] if header else rows):
+        if index:
+            lines.append([(DIM, "─" * min(8, columns))])
+        for at, cell in enumerate(row):
+            name = f"{names[at]}: " if header and names[at] else ""
+            lines.extend(wrap(cell, columns, [(BOLD, name)] if name else [], [(PLAIN, "  ")]))
+    return lines

@@ -1,0 +1,271 @@
+"""Styled lines: the one form in which everything is drawn.
+
+A fragment is ``(style, text)``, a line is a list of fragments. Styles are prompt_toolkit style words
+(``bold``, ``dim``, ``ansired`` ...) and only those of the terminal's own 16 colours, so that any
+theme of the terminal stays readable. Widths are terminal cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+Fragment = tuple[str, str]
+"""A style and a text without newlines."""
+
+Line = list[Fragment]
+"""Fragments from left to right."""
+
+PLAIN = ""
+DIM = "dim"
+BOLD = "bold"
+ACCENT = "ansicyan"
+GOOD = "ansigreen"
+BAD = "ansired"
+WARN = "ansiyellow"
+CODE = "ansicyan"
+ADDED = "ansigreen"
+REMOVED = "ansired"
+HUNK = "ansicyan"
+SELECTED = "reverse"
+NAME = "bold"
+QUOTE = "italic"
+
+_CODES = {
+    "bold": 1,
+    "dim": 2,
+    "italic": 3,
+    "underline": 4,
+    "reverse": 7,
+    "strike": 9,
+    "ansiblack": 30,
+    "ansired": 31,
+    "ansigreen": 32,
+    "ansiyellow": 33,
+    "ansiblue": 34,
+    "ansimagenta": 35,
+    "ansicyan": 36,
+    "ansigray": 37,
+    "ansibrightblack": 90,
+    "ansibrightred": 91,
+    "ansibrightgreen": 92,
+    "ansibrightyellow": 93,
+    "ansibrightblue": 94,
+    "ansibrightmagenta": 95,
+    "ansibrightcyan": 96,
+    "ansiwhite": 97,
+}
+
+_PIECES = re.compile(r" +|[^ ]+")
+TAB = 4
+"""Columns that a tab is drawn as inside the live region and in questions."""
+
+
+def width(text: str) -> int:
+    """Return how many cells *text* takes on one line; control characters count as nothing."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcwidth
+
+    return sum(max(0, wcwidth(char)) for char in text)
+
+
+def line_width(line: Iterable[Fragment]) -> int:
+    """Return how many cells *line* takes."""
+    return sum(width(text) for _, text in line)
+
+
+def plain(line: Iterable[Fragment]) -> str:
+    """Return the text of *line* without styles."""
+    return "".join(text for _, text in line)
+
+
+def plain_lines(lines: Iterable[Line]) -> str:
+    """Return *lines* as text, one per row, blanks at the ends removed."""
+    return "\n".join(plain(line).rstrip() for line in lines)
+
+
+def cut(text: str, limit: int, mark: str = "…") -> str:
+    """Return *text* shortened to *limit* cells, ending with *mark* when something is missing."""
+    if width(text) <= limit:
+        return text
+    if limit <= 0:
+        return ""
+    return _head(text, limit - width(mark)) + mark
+
+
+def cut_left(text: str, limit: int, mark: str = "…") -> str:
+    """Return the last *limit* cells of *text*, beginning with *mark* when something is missing."""
+    if width(text) <= limit:
+        return text
+    if limit <= 0:
+        return ""
+    tail = _head(text[::-1], limit - width(mark))
+    return mark + tail[::-1]
+
+
+def cut_line(line: Sequence[Fragment], limit: int, mark: str = "…") -> Line:
+    """Return *line* shortened to *limit* cells."""
+    if line_width(line) <= limit:
+        return list(line)
+    result: Line = []
+    left = max(0, limit - width(mark))
+    for style, text in line:
+        took = _head(text, left)
+        if took:
+            result.append((style, took))
+        left -= width(took)
+        if took != text:
+            break
+    if limit > 0:
+        result.append((DIM, mark))
+    return result
+
+
+def _head(text: str, limit: int) -> str:
+    if text.isascii():
+        return text[: max(0, limit)]
+    used = 0
+    for index, char in enumerate(text):
+        used += width(char)
+        if used > limit:
+            return text[:index]
+    return text
+
+
+def expand_tabs(text: str, size: int = TAB) -> str:
+    """Return one line of *text* with tabs as blanks."""
+    return text.expandtabs(size) if "\t" in text else text
+
+
+def hard_wrap(text: str, limit: int) -> list[str]:
+    """Cut *text* into pieces of at most *limit* cells; joined they are *text* again."""
+    limit = max(1, limit)
+    if text.isascii():
+        return [text[i : i + limit] for i in range(0, len(text), limit)] or [""]
+    pieces: list[str] = []
+    rest = text
+    while rest:
+        head = _head(rest, limit) or rest[0]
+        pieces.append(head)
+        rest = rest[len(head) :]
+    return pieces or [""]
+
+
+def hard_wrap_line(line: Sequence[Fragment], limit: int) -> list[Line]:
+    """Cut *line* into lines of at most *limit* cells, without looking for words."""
+    limit = max(1, limit)
+    lines: list[Line] = [[]]
+    left = limit
+    for style, text in line:
+        rest = text
+        while rest:
+            head = _head(rest, left)
+            if not head:
+                if left == limit:
+                    head = rest[0]
+                else:
+                    lines.append([])
+                    left = limit
+                    continue
+            lines[-1].append((style, head))
+            left -= width(head)
+            rest = rest[len(head) :]
+    return lines
+
+
+def wrap(
+    line: Sequence[Fragment], limit: int, first: Sequence[Fragment] = (), rest: Sequence[Fragment] = ()
+) -> list[Line]:
+    """Wrap *line* at blanks to *limit* cells; longer words and wide characters break anywhere.
+
+    Args:
+        line: What to wrap.
+        limit: Cells per row, prefixes included.
+        first: What the first row begins with.
+        rest: What each further row begins with.
+    """
+    rows: list[Line] = [list(first)]
+    room = max(1, limit - line_width(first))
+    more = max(1, limit - line_width(rest))
+    left, empty = room, True
+    gap: Fragment | None = None
+    for style, piece in _pieces(line):
+        if piece[0] == " ":
+            gap = (style, piece)
+            continue
+        need, blank = width(piece), width(gap[1]) if gap else 0
+        if not empty and blank + need > left:
+            rows.append(list(rest))
+            left, empty, gap = more, True, None
+        if gap is not None:
+            take = gap[1][: max(0, left - 1)] if empty else gap[1]
+            rows[-1].append((gap[0], take))
+            left -= len(take)
+        gap = None
+        while need > left:
+            head = _head(piece, left) or piece[0]
+            rows[-1].append((style, head))
+            piece = piece[len(head) :]
+            need = width(piece)
+            rows.append(list(rest))
+            left = more
+        if piece:
+            rows[-1].append((style, piece))
+            left -= need
+        empty = False
+    return rows
+
+
+def _pieces(line: Sequence[Fragment]) -> Iterator[Fragment]:
+    """Yield runs of blanks and words; a word goes on across fragments only by standing next to it."""
+    for style, text in line:
+        for match in _PIECES.finditer(text):
+            piece = match.group()
+            if piece[0] == " " or piece.isascii():
+                yield style, piece
+            else:
+                yield from ((style, part) for part in _breakable(piece))
+
+
+def _breakable(word: str) -> Iterator[str]:
+    """Split a word where the script allows a break: around wide characters."""
+    start = 0
+    for index, char in enumerate(word):
+        if not char.isascii() and width(char) == 2:
+            end = index + 1
+            if start < index:
+                yield word[start:index]
+            while end < len(word) and not word[end].isascii() and width(word[end]) == 0:
+                end += 1
+            if index >= start:
+                yield word[index:end]
+            start = max(start, end)
+    if start < len(word):
+        yield word[start:]
+
+
+def sgr(style: str, color: bool = True) -> str:
+    """Return the escape sequence that switches *style* on, "" for none; without *color* only attributes."""
+    codes = [str(_CODES[word]) for word in style.split() if word in _CODES and (color or not word.startswith("ansi"))]
+    return f"\x1b[{';'.join(codes)}m" if codes else ""
+
+
+def ansi(line: Iterable[Fragment], color: bool = True) -> str:
+    """Return *line* as terminal text. The fragments must have been made by ``safe()``."""
+    parts: list[str] = []
+    for style, text in merged(line):
+        start = sgr(style, color) if style else ""
+        parts.append(f"{start}{text}\x1b[0m" if start else text)
+    return "".join(parts)
+
+
+def merged(line: Iterable[Fragment]) -> Line:
+    """Return *line* with neighbours of one style joined."""
+    result: Line = []
+    for style, text in line:
+        if result and result[-1][0] == style:
+            result[-1] = (style, result[-1][1] + text)
+        elif text:
+            result.append((style, text))
+    return result

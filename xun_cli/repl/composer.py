@@ -1,0 +1,140 @@
+"""The composer: the draft, folded pastes, and what is sent in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+
+from xun_cli.render.safe import hides_something
+from xun_cli.render.text import WARN
+
+_FOLD = re.compile(r"\[pasted #(\d+): [\d,]+ (?:lines|characters)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was in the composer.
+
+    Attributes:
+        text: The whole text, folded pastes expanded.
+        shown: The text as it was shown, "" when that is the same.
+    """
+
+    text: str
+    shown: str = ""
+
+
+class Composer:
+    """The draft of one person.
+
+    Args:
+        history: What was typed before.
+        completer: Offers completions while typing.
+        fold_lines: A paste of more lines is shown folded.
+        fold_chars: A paste of more characters is shown folded.
+        on_change: Called when the text changes.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        completer: Completer,
+        *,
+        fold_lines: int = 15,
+        fold_chars: int = 1000,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._folds: dict[str, str] = {}
+        self._count = 0
+        self._limits = (fold_lines, fold_chars)
+        self.buffer = Buffer(
+            history=history,
+            completer=completer,
+            complete_while_typing=True,
+            multiline=True,
+            name="composer",
+            tempfile_suffix=".md",
+            on_text_changed=lambda _: on_change(),
+        )
+
+    @property
+    def text(self) -> str:
+        """The draft as it is shown."""
+        return self.buffer.text
+
+    def paste(self, raw: str) -> None:
+        """Insert pasted text at the cursor: line ends become newlines, much text is shown folded."""
+        text = raw.replace("\r\n", "\n").replace("\r", "\n")
+        lines, chars = self._limits
+        count = text.count("\n") + 1
+        if count > lines or len(text) > chars:
+            self._count += 1
+            size = f"{count:,} lines" if count > lines else f"{len(text):,} characters"
+            mark = f"[pasted #{self._count}: {size}]"
+            self._folds[mark] = text
+            text = mark
+        self.buffer.insert_text(text)
+
+    def take(self) -> Draft:
+        """Return the draft, remember it in the history and empty the composer."""
+        shown = self.buffer.text
+        draft = self.peek()
+        if draft.text.strip():
+            self.buffer.history.append_string(draft.text)
+        self.buffer.reset()
+        # A folded paste can come back by undo or from the queue, so its text is kept for the session.
+        return draft if draft.text != shown else Draft(shown)
+
+    def peek(self) -> Draft:
+        """Return the draft and leave it where it is."""
+        shown = self.buffer.text
+        text = self.expand(shown)
+        return Draft(text, shown if text != shown else "")
+
+    def expand(self, shown: str) -> str:
+        """Return *shown* with every folded paste in full."""
+        return _FOLD.sub(lambda match: self._folds.get(match.group(), match.group()), shown)
+
+    def put(self, text: str) -> None:
+        """Replace the draft."""
+        self.buffer.document = Document(text, len(text))
+
+    def backspace(self, count: int = 1) -> None:
+        """Delete before the cursor; a folded paste goes as a whole."""
+        before = self.buffer.document.text_before_cursor
+        if before.endswith("]"):
+            folds = [match for match in _FOLD.finditer(before) if match.end() == len(before)]
+            if folds and folds[0].group() in self._folds:
+                self.buffer.delete_before_cursor(len(folds[0].group()))
+                return
+        self.buffer.delete_before_cursor(count)
+
+    def newline(self) -> None:
+        """Insert a newline; a backslash right before the cursor that asked for it goes."""
+        if self.buffer.document.text_before_cursor.endswith("\\"):
+            self.buffer.delete_before_cursor(1)
+        self.buffer.insert_text("\n")
+
+
+class VisibleCharacters(Processor):
+    """Draws a mark in the place of each character that could not be seen or would move the cursor."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """Replace one character by one character, so that the cursor stays right."""
+        line: StyleAndTextTuples = []
+        for style, text, *_ in transformation_input.fragments:
+            if text.isascii() or not hides_something(text):
+                line.append((style, text))
+                continue
+            for char in text:
+                hidden = not char.isascii() and hides_something(char)
+                line.append((f"{style} {WARN} reverse", "?") if hidden else (style, char))
+        return Transformation(line)

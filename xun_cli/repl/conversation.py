@@ -1,0 +1,420 @@
+"""A front end's side of a session: starts it behind the drawn prompt, feeds it, draws what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from xun.choice import ChoiceOutcome, ChoiceRequest
+from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta, SessionStarted, TurnCompleted
+from xun_cli.render.outputs import output_lines
+from xun_cli.render.text import BAD, WARN, Line
+
+if TYPE_CHECKING:
+    from xun_cli.commands.output import CommandResult
+    from xun_cli.commands.registry import CommandContext, Registry
+    from xun_cli.options import StartOptions
+    from xun_cli.places import Places
+    from xun_cli.render.transcript import Transcript
+    from xun_cli.repl.composer import Draft
+    from xun_cli.session.envelope import Envelope
+    from xun_cli.session.session import Session
+    from xun_cli.settings import Settings
+
+FRAME = 0.05
+"""Seconds between two drawings of a stream: 20 a second."""
+
+SLICE = 0.015
+"""Seconds of drawing work after which keys get their turn."""
+
+REPLAYED_TURNS = 10
+"""Turns that are shown again after a resume or a redraw."""
+
+
+class Host(Protocol):
+    """What a conversation needs of the terminal."""
+
+    def show(self, lines: Iterable[Line]) -> None:
+        """Print finished lines above the live region."""
+
+    def refresh(self) -> None:
+        """Draw the live region again, soon."""
+
+    def questions_changed(self) -> None:
+        """Look at the open questions again."""
+
+    def finish(self, code: int) -> None:
+        """Leave with an exit code."""
+
+    def put_draft(self, text: str) -> None:
+        """Put *text* into the composer."""
+
+    def clear_screen(self) -> None:
+        """Scroll everything up, out of sight."""
+
+    def copy(self, text: str) -> None:
+        """Put *text* into the clipboard and say how."""
+
+    def turn_ended(self) -> None:
+        """A turn is over."""
+
+
+class Conversation:
+    """The session of one front end, and the one after it.
+
+    Args:
+        host: The terminal.
+        transcript: Turns events into lines.
+        options, settings, places: As xun was started.
+        build: Makes the session; runs in a thread.
+        rebuild: Makes another session of changed options; runs in a thread.
+        columns: Gives the width.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        transcript: Transcript,
+        *,
+        options: StartOptions,
+        settings: Settings,
+        places: Places,
+        build: Callable[[], Session],
+        rebuild: Callable[[StartOptions], Session],
+        columns: Callable[[], int],
+    ) -> None:
+        self.session: Session | None = None
+        self.registry: Registry | None = None
+        self._host, self._transcript, self._columns = host, transcript, columns
+        self._options, self._settings, self._places = options, settings, places
+        self._build, self._rebuild = build, rebuild
+        self._events: deque[Envelope] = deque()
+        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._held: list[Draft] = []
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self._local: dict[str, tuple[ChoiceRequest, asyncio.Future[ChoiceOutcome[Any]]]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # -- life -----------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """How many messages wait for the session to be ready."""
+        return len(self._held)
+
+    def start(self) -> None:
+        """Build the session in a thread and go on when it is there."""
+        self.spawn(self._pump())
+        self.spawn(self._begin(self._build))
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run *work* beside the rest; an error of ours ends the front end."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._loop.call_exception_handler({"message": "a task of the front end failed", "exception": error})
+
+    async def close(self, code: int) -> None:
+        """End the session and everything that runs."""
+        for task in list(self._tasks):
+            task.cancel()
+        for _, future in self._local.values():
+            future.cancel()
+        self._unsubscribe()
+        if self.session is not None:
+            await self.session.close(code)
+
+    async def _begin(self, build: Callable[[], Session], *, first: bool = True) -> None:
+        from xun.errors import XunError
+
+        try:
+            session = await in_thread(build)
+            registry = self.registry or await in_thread(_registry)
+        except (XunError, OSError) as error:
+            self._host.show(self._transcript.note(str(error), BAD, "✗"))
+            if first and self.session is None:
+                self._host.finish(3)
+            return
+        self._take(session, registry)
+        await in_thread(_preload)
+        if first and self._options.prompt:
+            await self._submit(self._options.prompt)
+        while self._held:
+            await self.send(self._held.pop(0))
+
+    def _take(self, session: Session, registry: Registry) -> None:
+        old, self.session, self.registry = self.session, session, registry
+        self._unsubscribe()
+        self._events.clear()
+        self._transcript.reset()
+        self._transcript.cwd = str(session.cwd)
+        self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
+        self._unsubscribe = session.subscribe(self._listen)
+        if old is not None:
+            self.spawn(old.close())
+        self._replay(session)
+        self._host.questions_changed()
+        self._host.refresh()
+
+    def _replay(self, session: Session) -> None:
+        """Show the last turns of a resumed session, and what its start has to say."""
+        history = session.history()
+        starts = [at for at, item in enumerate(history) if isinstance(item.event, SessionStarted)]
+        begin = starts[-1] if starts else len(history)
+        if any(item.turn for item in history[:begin]):
+            self._host.show(self.redrawn())
+            name = session.name or session.id
+            self._host.show(self._transcript.note(f"resumed {name}: {session.turn} turns"))
+        for envelope in history[begin:]:
+            self._host.show(self._transcript.feed(envelope.event))
+
+    def redrawn(self) -> list[Line]:
+        """Return the last turns drawn again for the present width."""
+        if self.session is None:
+            return []
+        history = self.session.history()
+        turns = [item.turn for item in history if item.turn]
+        since = (turns[-1] if turns else 0) - REPLAYED_TURNS
+        lines: list[Line] = []
+        for envelope in history:
+            if envelope.turn and envelope.turn > since:
+                lines += self._transcript.feed(envelope.event)
+        return lines
+
+    # -- what the session says --------------------------------------------------------------
+
+    def _listen(self, envelope: Envelope) -> None:
+        self._events.append(envelope)
+        if threading.current_thread() is threading.main_thread():
+            self._wake.set()
+        else:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def _pump(self) -> None:
+        """Draw events: a burst in slices, so that keys are never kept waiting, a stream 20 times a second."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            until = time.monotonic() + SLICE
+            while self._events:
+                self._draw_next()
+                if time.monotonic() > until:
+                    self._host.refresh()
+                    await asyncio.sleep(0.005)
+                    until = time.monotonic() + SLICE
+            self._host.refresh()
+            await asyncio.sleep(FRAME)
+
+    def _draw_next(self) -> None:
+        event = self._events.popleft().event
+        if isinstance(event, MessageDelta):
+            event = self._joined(event)
+        self._host.show(self._transcript.feed(event))
+        if isinstance(event, ApprovalRequested | ApprovalResolved):
+            self._attach(event)
+            self._host.questions_changed()
+        elif isinstance(event, TurnCompleted) and event.agent == "main":
+            self._host.turn_ended()
+
+    def _joined(self, first: MessageDelta) -> MessageDelta:
+        """Take the pieces of one stream that already wait as one piece, up to a few kilobytes."""
+        parts, size = [first.text], len(first.text)
+        while self._events and size < 2_000:
+            event = self._events[0].event
+            if not isinstance(event, MessageDelta) or event.agent != first.agent:
+                break
+            parts.append(event.text)
+            size += len(event.text)
+            self._events.popleft()
+        return MessageDelta(agent=first.agent, text="".join(parts)) if len(parts) > 1 else first
+
+    def _attach(self, event: ApprovalRequested | ApprovalResolved) -> None:
+        for request in self.session.pending() if self.session is not None else []:
+            if request.id == event.request_id and request.call_id:
+                self._transcript.attach_files(request.call_id, request.files)
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def pending(self) -> list[ChoiceRequest]:
+        """Return the open questions, those of the front end itself first."""
+        own = [request for request, _ in self._local.values()]
+        return own + (self.session.pending() if self.session is not None else [])
+
+    def answer(self, request_id: str, outcome: ChoiceOutcome[Any]) -> bool:
+        """Give an answer to whoever asked."""
+        if request_id in self._local:
+            _, future = self._local.pop(request_id)
+            future.set_result(outcome)
+        elif self.session is None or not self.session.answer(request_id, outcome):
+            self._host.questions_changed()
+            return False
+        self._host.questions_changed()
+        return True
+
+    def withdraw(self, request_id: str) -> bool:
+        """Take back a question of the front end; False when a turn has asked it."""
+        entry = self._local.pop(request_id, None)
+        if entry is None:
+            return False
+        entry[1].cancel()
+        self._host.questions_changed()
+        return True
+
+    async def ask(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+        """Ask a question that no session asks. Cancelled when the person withdraws."""
+        future: asyncio.Future[ChoiceOutcome[Any]] = self._loop.create_future()
+        self._local[request.id] = (request, future)
+        self._host.questions_changed()
+        return await future
+
+    # -- input --------------------------------------------------------------------------------
+
+    async def send(self, draft: Draft) -> None:
+        """Do what *draft* says: a command, a shell command, or a message."""
+        text = draft.text
+        if not text.strip():
+            return
+        if self.session is None or self.registry is None:
+            self._held.append(draft)
+            self._host.refresh()
+            return
+        from xun_cli.commands.registry import is_command
+
+        if is_command(text):
+            await self._command(text)
+        elif text.startswith("!") and text[1:].strip():
+            await self.session.run_shell(text[1:].strip())
+        else:
+            await self._submit(text, draft.shown)
+
+    async def _submit(self, text: str, shown: str = "") -> None:
+        if self.session is None:
+            return
+        from xun_cli.mentions import expand
+
+        sent = await in_thread(lambda: expand(text, self._options.cwd)) if "@" in text else text
+        await self.session.submit(sent, shown=shown or (text if sent != text else ""))
+
+    def context(self) -> CommandContext | None:
+        """Return what slash commands work on, None while xun starts."""
+        if self.session is None:
+            return None
+        from xun_cli.commands.registry import CommandContext
+
+        return CommandContext(self.session, self._places, self._settings)
+
+    async def _command(self, line: str) -> None:
+        context = self.context()
+        if context is None or self.registry is None:
+            return
+        from xun_cli.render.text import ACCENT, BOLD, cut
+
+        self._host.show(self._transcript.say([[(f"{BOLD} {ACCENT}", "> "), (BOLD, cut(_safe(line), 200))]], "user"))
+        result = await self.registry.run(context, line)
+        lines = [row for output in result.outputs for row in [*output_lines(output, self._columns()), []]][:-1]
+        self._host.show(self._transcript.say(lines))
+        await self._act(result)
+
+    async def _act(self, result: CommandResult) -> None:
+        if result.action == "quit":
+            self._host.finish(0)
+        elif result.action == "submit":
+            await self._submit(str(result.data))
+        elif result.action == "redraw":
+            self._host.show(self.redrawn())
+        elif result.action == "clear_screen":
+            self._host.clear_screen()
+        elif result.action == "copy":
+            self._host.copy(str(result.data))
+        elif result.action == "new_session":
+            await self._change(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
+        elif result.action == "resume":
+            await self._change(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+
+    async def _change(self, options: StartOptions) -> None:
+        """Go on with another session in the same process; the old one is kept."""
+        self._host.show(self._transcript.note("opening the session …"))
+        self._options = options
+        await self._begin(lambda: self._rebuild(options), first=False)
+
+    def steer(self, draft: Draft) -> bool:
+        """Send *draft* into the running turn; False when none runs."""
+        return self.session is not None and self.session.running and self.session.steer(draft.text)
+
+    def interrupt(self) -> bool:
+        """End the running turn, keeping what came; False when none runs."""
+        return self.session is not None and self.session.interrupt()
+
+    def recall_queued(self) -> str:
+        """Take the last queued message out of the queue; "" when none waits."""
+        if self._held:
+            return self._held.pop().text
+        if self.session is None or not self.session.queue:
+            return ""
+        dropped = self.session.drop_queue(len(self.session.queue) - 1)
+        return dropped[0] if dropped else ""
+
+    async def run_quietly(self, line: str) -> CommandResult | None:
+        """Run a slash command for a key; its texts are the caller's to show."""
+        context = self.context()
+        if context is None or self.registry is None:
+            return None
+        return await self.registry.run(context, line)
+
+    def warn(self, text: str) -> None:
+        """Show a warning of the front end."""
+        self._host.show(self._transcript.note(text, WARN, "!"))
+
+
+async def in_thread(work: Callable[[], Any]) -> Any:
+    """Run *work* in a thread that does not keep the process alive: leaving must not wait for an import."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001 - carried over to the loop, where it is raised again
+            failure = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, daemon=True, name="xun-start").start()
+    return await future
+
+
+def _registry() -> Registry:
+    from xun_cli.commands.registry import default_registry
+
+    return default_registry()
+
+
+def _preload() -> None:
+    from xun_cli.render import markdown
+
+    markdown.preload()
+
+
+def _safe(line: str) -> str:
+    from xun_cli.render.safe import safe
+
+    return safe(line, multiline=False)

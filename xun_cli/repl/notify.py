@@ -1,0 +1,49 @@
+"""Tell a person who looks elsewhere that xun waits: once per wait, by bell or OSC 9."""
+
+from __future__ import annotations
+
+from prompt_toolkit.output import Output
+
+from xun_cli.render.safe import safe
+
+_ON, _OFF = "\x1b[?1004h", "\x1b[?1004l"
+
+
+class Notifier:
+    """Asks the terminal for focus reports and rings when nobody looks.
+
+    Args:
+        how: auto, bell, osc9 or off; auto is the bell.
+        when: unfocused or always.
+        output: The terminal.
+    """
+
+    def __init__(self, how: str, when: str, output: Output) -> None:
+        self._how, self._when, self._output = how, when, output
+        self._on = False
+        self.focused: bool | None = None
+        """None until the terminal has reported; then nobody is disturbed."""
+
+    def start(self) -> None:
+        """Switch focus reports on."""
+        if self._how != "off" and not self._on:
+            self._on = True
+            self._output.write_raw(_ON)
+            self._output.flush()
+
+    def stop(self) -> None:
+        """Switch focus reports off."""
+        if self._on:
+            self._on = False
+            self._output.write_raw(_OFF)
+            self._output.flush()
+
+    def waiting(self, text: str) -> None:
+        """Ring, or show a notification that holds *text*."""
+        if self._how == "off" or (self._when == "unfocused" and self.focused is not False):
+            return
+        if self._how == "osc9":
+            self._output.write_raw(f"\x1b]9;{safe(text, multiline=False, prompt=True)[:120]}\x07")
+        else:
+            self._output.write_raw("\x07")
+        self._output.flush()
