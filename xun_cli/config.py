@@ -98,8 +98,6 @@ def _flag_layers(settings: Settings, options: StartOptions) -> None:
     ):
         if value is not None:
             settings.put(key, value, flag)
-    if options.add_dirs:
-        settings.put("workspace.add_dirs", [*settings.workspace.add_dirs, *options.add_dirs], "--add-dir")
 
 
 def read_user_file(path: Path) -> TomlFile | None:

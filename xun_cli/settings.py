@@ -40,19 +40,26 @@ class WorkspaceSettings:
 
 
 @dataclass(slots=True)
-class ListSettings:
-    """One list of the policy: entries to add, built-in entries to leave out."""
+class CommandListSettings:
+    """``[policy.commands]``: prefixes that run unasked, built-in prefixes that don't."""
 
     allow: list[str] = field(default_factory=list)
     exclude: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
+class WriteListSettings:
+    """``[policy.writes]``: paths that are written unasked."""
+
+    allow: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class PolicySettings:
     """``[policy]``: what runs and what is written unasked."""
 
-    commands: ListSettings = field(default_factory=ListSettings)
-    writes: ListSettings = field(default_factory=ListSettings)
+    commands: CommandListSettings = field(default_factory=CommandListSettings)
+    writes: WriteListSettings = field(default_factory=WriteListSettings)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xun.errors import ConfigError
+from xun.errors import ConfigError, PolicyError, XunError
 from xun_cli.arguments import UsageError
 from xun_cli.config import load_settings
 from xun_cli.options import StartOptions
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 NOT_CONFIGURED = 3
 """The exit code when a key, a model or a sound configuration is missing."""
+
+FAILED = 1
+"""The exit code of any other failure to start."""
 
 
 def start(options: StartOptions) -> int:
@@ -34,14 +37,15 @@ def start(options: StartOptions) -> int:
         if options.headless:
             return _headless(options, settings, places)
         return _interactive(options, settings, places)
-    except ConfigError as error:
+    except XunError as error:
+        code = NOT_CONFIGURED if isinstance(error, ConfigError | PolicyError) else FAILED
         if options.headless:
             from xun_cli.headless import report_failure
 
-            report_failure(options, NOT_CONFIGURED, error)
+            report_failure(options, code, error)
         else:
             say(str(error))
-        return NOT_CONFIGURED
+        return code
 
 
 def _settle_mode(options: StartOptions) -> None:

@@ -48,7 +48,6 @@ TIGHTENING: dict[str, Callable[[Any, Any], bool]] = {
     "mode": lambda value, now: _STRICTNESS[value] >= _STRICTNESS[now],
     "risk.enabled": lambda value, now: bool(value),
     "policy.commands.exclude": lambda value, now: True,
-    "policy.writes.exclude": lambda value, now: True,
     "tools.disable": lambda value, now: True,
     "limits.steps": _less,
     "limits.cost_usd": _less,

@@ -225,9 +225,9 @@ def delete_session(info: SessionInfo) -> None:
         info.path.unlink(missing_ok=True)
         _info_path(info.path).unlink(missing_ok=True)
         info.path.with_name(info.path.name + ".torn").unlink(missing_ok=True)
-        snapshots = info.path.with_suffix("")
-        if snapshots.is_dir() and not snapshots.is_symlink():
-            shutil.rmtree(snapshots)
+        undo = info.path.with_suffix(".undo")
+        if undo.is_dir() and not undo.is_symlink():
+            shutil.rmtree(undo)
     except OSError as error:
         raise SessionError(f"Can't delete {info.path}: {error.strerror or error}") from None
     finally:

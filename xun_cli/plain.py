@@ -1,0 +1,326 @@
+"""The line-based front end: for screen readers, dumb terminals and pipes.
+
+Nothing ever moves: each line is printed once, questions are numbered, answers are lines. It is a
+subscriber of the session like every front end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xun.choice import ChoiceRequest
+from xun.errors import ConfigError, XunError
+from xun.events import ApprovalRequested, TurnStarted
+from xun_cli.line_reader import LineReader
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+from xun_cli.plain_questions import question_text, read_reply, refusal
+from xun_cli.render.safe import safe
+from xun_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from xun_cli.commands.registry import CommandContext, Registry
+    from xun_cli.render.text import Line
+    from xun_cli.session.envelope import Envelope
+    from xun_cli.session.session import Session
+
+TWICE = 2.0
+"""Seconds within which a second Ctrl-C on an idle session leaves."""
+
+GUARD = 0.5
+"""Seconds after a question appeared in which no line of a terminal answers it: it was typed before."""
+
+
+def run_plain(options: StartOptions, settings: Settings, places: Places, build: Callable[[], Session]) -> int:
+    """Run the line-based front end until the person leaves, and return the exit code.
+
+    Raises:
+        ConfigError: The session can't be built.
+    """
+    for stream in (sys.stdin, sys.stdout):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    with asyncio.Runner() as runner:
+        return runner.run(Plain(options, settings, places).run(build))
+
+
+class Plain:
+    """One run of the front end."""
+
+    def __init__(self, options: StartOptions, settings: Settings, places: Places) -> None:
+        self._options, self._settings, self._places = options, settings, places
+        self._terminal = sys.stdin.isatty()
+        self._session: Session | None = None
+        self._question: ChoiceRequest | None = None
+        self._asked_at = 0.0
+        self._interrupted_at = float("-inf")
+        self._changed = asyncio.Event()
+        self._leaving = False
+        self._code = 0
+        self._registry: Registry | None = None
+        self._command: asyncio.Task[None] | None = None
+        self._line: asyncio.Future[str | None] | None = None
+        self._prompted = False
+
+    async def run(self, build: Callable[[], Session]) -> int:
+        """Talk until the end of input, /quit, or a second Ctrl-C."""
+        loop = asyncio.get_running_loop()
+        if sys.platform != "win32":
+            loop.add_signal_handler(signal.SIGINT, self._ctrl_c)
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._terminate, int(number))
+        self._reader = LineReader(ahead=self._terminal)
+        await self._open(build)
+        if self._options.prompt:
+            await self._submit(self._options.prompt)
+        while not self._leaving:
+            await self._step()
+        await self._close()
+        return self._code
+
+    # -- sessions ---------------------------------------------------------------------------------
+
+    async def _open(self, build: Callable[[], Session]) -> None:
+        from xun_cli.commands.builtin import build as build_registry
+        from xun_cli.render.transcript import Transcript
+
+        session = await asyncio.to_thread(build)
+        self._registry = build_registry()
+        self._transcript = Transcript(self._columns, animated=False)
+        self._transcript.cwd = str(session.cwd)
+        self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
+        earlier = [item for item in session.history() if item.turn is not None]
+        self._session = session
+        self._welcome(session)
+        for envelope in earlier:
+            self._print(self._transcript.feed(envelope.event))
+        session.subscribe(self._on)
+
+    def _welcome(self, session: Session) -> None:
+        from xun_cli._version import __version__
+
+        self._say(f"xun {__version__}, model {session.model_name}, in {session.cwd}")
+        self._say("Type a request, or /help. An empty line does nothing, /quit leaves.")
+
+    async def _close(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        self._session = None
+        await session.close(self._code)
+        if session.store is not None and session.turn:
+            self._say(f"To go on with this session: xun -r {session.id}")
+
+    async def _replace(self, options: StartOptions) -> None:
+        from xun_cli.compose import build_session
+
+        await self._close()
+        self._options = options
+        try:
+            await self._open(lambda: build_session(options, self._settings, interactive=True))
+        except XunError as error:
+            if isinstance(error, ConfigError) or options.resume is None:
+                raise
+            self._say(f"error: {error}")
+            await self._replace(replace(options, resume=None))
+
+    # -- output -----------------------------------------------------------------------------------
+
+    def _columns(self) -> int:
+        return max(40, shutil.get_terminal_size().columns) if self._terminal else 100
+
+    def _say(self, text: str) -> None:
+        sys.stdout.write(safe(text) + "\n")
+        sys.stdout.flush()
+        self._prompted = False
+
+    def _print(self, lines: list[Line]) -> None:
+        from xun_cli.render.text import plain_lines
+
+        if lines:
+            sys.stdout.write(plain_lines(lines) + "\n")
+            sys.stdout.flush()
+            self._prompted = False
+
+    def _on(self, envelope: Envelope) -> None:
+        event = envelope.event
+        lines = self._transcript.feed(event)
+        typed = isinstance(event, TurnStarted) and self._terminal and not self._options.prompt
+        if not typed:
+            self._print(lines)
+        if isinstance(event, ApprovalRequested):
+            asyncio.get_running_loop().call_soon(self._ask_next)
+        self._changed.set()
+
+    def _ask_next(self) -> None:
+        if self._session is None or self._question is not None:
+            return
+        pending = self._session.pending()
+        if pending:
+            self._question = pending[0]
+            self._asked_at = time.monotonic()
+            self._say(question_text(pending[0], self._columns(), len(pending) - 1))
+            self._changed.set()
+
+    # -- input ------------------------------------------------------------------------------------
+
+    @property
+    def _ready(self) -> bool:
+        """Whether a line is wanted now; a terminal's lines are read at any time."""
+        session = self._session
+        busy = self._command is not None or (session is not None and session.running)
+        return self._terminal or self._question is not None or not busy
+
+    async def _step(self) -> None:
+        """Take one line, or one change of state."""
+        self._forget_settled()
+        if self._line is None and self._ready:
+            self._line = asyncio.ensure_future(self._reader.next())
+        self._prompt()
+        await self._change_or(self._line)
+        if self._line is not None and self._line.done() and not self._leaving:
+            line, self._line = self._line.result(), None
+            await self._take(line)
+
+    async def _change_or(self, line: asyncio.Future[str | None] | None = None) -> None:
+        """Return when *line* is there, a turn or command is over, or something else changed."""
+        passing: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
+        if self._session is not None and self._session.running:
+            passing.append(asyncio.ensure_future(self._session.wait_idle()))
+        lasting = [item for item in (line, self._command) if item is not None]
+        await asyncio.wait([*passing, *lasting], return_when=asyncio.FIRST_COMPLETED)
+        self._changed.clear()
+        for item in passing:
+            item.cancel()
+
+    def _forget_settled(self) -> None:
+        if self._command is not None and self._command.done():
+            task, self._command = self._command, None
+            task.result()
+        session = self._session
+        if self._question is not None and session is not None:
+            if self._question.id not in {item.id for item in session.pending()}:
+                self._question = None
+            self._ask_next()
+
+    def _prompt(self) -> None:
+        idle = self._question is None and self._command is None and self._session and not self._session.running
+        if self._terminal and idle and not self._prompted:
+            sys.stdout.write("> ")
+            sys.stdout.flush()
+            self._prompted = True
+
+    async def _take(self, line: str | None) -> None:
+        self._prompted = False
+        if line is None:
+            await self._end_of_input()
+        elif self._question is not None:
+            self._reply(self._question, line)
+        elif line.strip():
+            await self._obey(line.strip())
+
+    async def _end_of_input(self) -> None:
+        session = self._session
+        while session is not None and (session.running or self._command is not None):
+            for request in session.pending():
+                session.answer(request.id, refusal(request))
+            self._question = None
+            await self._change_or()
+            self._forget_settled()
+        self._leaving = True
+
+    def _reply(self, request: ChoiceRequest, line: str) -> None:
+        if self._terminal and time.monotonic() - self._asked_at < GUARD:
+            self._say("That was typed before the question was there, so it is not taken as the answer. Type it again.")
+            return
+        reply = read_reply(request, line)
+        if reply.text:
+            self._say(reply.text)
+        if reply.outcome is not None and self._session is not None:
+            self._question = None
+            self._session.answer(request.id, reply.outcome)
+            self._changed.set()
+
+    async def _obey(self, line: str) -> None:
+        from xun_cli.commands.registry import is_command
+
+        session = self._session
+        if session is None:
+            return
+        if is_command(line):
+            # A command may ask a question, so the loop goes on meanwhile.
+            self._command = asyncio.ensure_future(self._run_command(line))
+            self._command.add_done_callback(lambda _: self._changed.set())
+        elif line.startswith("!") and line[1:].strip():
+            await session.run_shell(line[1:].strip())
+        else:
+            await self._submit(line)
+
+    async def _submit(self, text: str) -> None:
+        from xun_cli.mentions import expand
+
+        session = self._session
+        if session is None:
+            return
+        sent = await asyncio.to_thread(expand, text, self._options.cwd) if "@" in text else text
+        queued = session.running
+        await session.submit(sent, shown=text if sent != text else "")
+        if queued:
+            self._say("(queued: it is sent after this turn)")
+
+    async def _run_command(self, line: str) -> None:
+        from xun_cli.render.outputs import output_lines
+
+        if self._registry is None:
+            return
+        result = await self._registry.run(self._context(), line)
+        for output in result.outputs:
+            self._print(output_lines(output, self._columns()))
+        if result.action == "quit":
+            self._leaving = True
+        elif result.action == "submit":
+            await self._submit(str(result.data))
+        elif result.action == "copy":
+            self._say(str(result.data))
+        elif result.action == "new_session":
+            await self._replace(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
+        elif result.action == "resume":
+            await self._replace(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+
+    def _context(self) -> CommandContext:
+        from xun_cli.commands.registry import CommandContext
+
+        if self._session is None:
+            raise RuntimeError("no session is open")
+        return CommandContext(self._session, self._places, self._settings)
+
+    # -- signals ----------------------------------------------------------------------------------
+
+    def _ctrl_c(self) -> None:
+        session, now = self._session, time.monotonic()
+        if session is not None:
+            for request in session.pending():
+                session.answer(request.id, refusal(request))
+            self._question = None
+            if session.interrupt():
+                self._say("\n(interrupting)")
+                self._interrupted_at = float("-inf")
+                self._changed.set()
+                return
+        if now - self._interrupted_at <= TWICE:
+            self._leaving = True
+        else:
+            self._interrupted_at = now
+            self._say("\n(Ctrl-C again within 2 seconds leaves)")
+        self._changed.set()
+
+    def _terminate(self, number: int) -> None:
+        self._leaving, self._code = True, 128 + number
+        self._changed.set()

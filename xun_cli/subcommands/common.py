@@ -1,0 +1,76 @@
+"""What the commands share: their argument parser and their output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from xun_cli.arguments import usage_error
+
+if TYPE_CHECKING:
+    from xun_cli.commands.output import Output
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence and exit code 2."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        """Print one sentence and end with exit code 2."""
+        raise SystemExit(usage_error(message, self.prog))
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add ``-C DIR``, which must exist."""
+    parser.add_argument("-C", dest="folder", default=".", metavar="DIR", type=_folder, help="the folder (default: .)")
+
+
+def _folder(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"no such folder: {text}")
+    return Path(os.path.realpath(path))
+
+
+def fail(command: str, message: object, code: int = 1) -> int:
+    """Print one sentence on standard error and return *code*."""
+    from xun_cli.render.safe import safe
+
+    sys.stderr.write(f"{command}: {safe(str(message), multiline=False)}\n")
+    return code
+
+
+def print_json(data: Any, *, indent: int | None = None) -> None:
+    """Print *data* as JSON that is valid UTF-8."""
+    if indent:
+        sys.stdout.write(json.dumps(data, indent=indent, ensure_ascii=True, default=str) + "\n")
+    else:
+        from xun_cli.session.lines import to_line
+
+        sys.stdout.write(to_line(data) + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print *text* with what could deceive a terminal made visible."""
+    from xun_cli.render.safe import safe
+
+    sys.stdout.write(safe(text) + "\n")
+
+
+def print_outputs(outputs: Iterable[Output]) -> bool:
+    """Print what a command function gave; return whether none of it is an error."""
+    good = True
+    for output in outputs:
+        if output.kind == "error":
+            good = False
+            fail("xun", output.text)
+        else:
+            print_text(output.plain())
+    return good

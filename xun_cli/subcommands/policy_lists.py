@@ -1,0 +1,178 @@
+"""``xun policy show``, ``export``, ``import`` and ``test-write``: the lists of a new or a saved session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from xun.errors import ConfigError, XunError
+from xun.events import PolicyChanged
+from xun_cli.commands import policy_files, policy_ops
+from xun_cli.config import load_settings
+from xun_cli.config_write import set_value
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+from xun_cli.policy_setup import fill_commands, fill_writes
+from xun_cli.session.envelope import Envelope
+from xun_cli.session.store import SessionStore, find, read_session
+from xun_cli.settings import Settings
+from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_outputs, print_text
+from xun_policies.grants import join_words
+from xun_policies.store import PolicyState
+from xun_policies.workspace import Workspace
+
+COMMAND = "xun policy"
+NOT_CONFIGURED = 3
+"""The exit code when a setting or a policy file is wrong."""
+
+
+@dataclass(slots=True)
+class _Target:
+    places: Places
+    settings: Settings
+    workspace: Workspace
+    state: PolicyState
+    session: Path | None
+
+
+def run(word: str, argv: list[str]) -> int:
+    """Run one of these words of ``xun policy`` with the arguments after it."""
+    parser = Parser(prog=f"{COMMAND} {word}")
+    add_folder(parser)
+    parser.add_argument("-s", "--session", metavar="ID", help="of a saved session (default: of a new one)")
+    if word == "show":
+        parser.add_argument("what", nargs="?", choices=("commands", "writes", "all"), default="all")
+        parser.add_argument("--builtin", action="store_true", help="with the built-in prefixes (default: their number)")
+        parser.add_argument("--json", action="store_true", help="as JSON (default: off)")
+    elif word == "export":
+        parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="(default: standard output)")
+        parser.add_argument("--format", choices=("toml", "json"), help="(default: by the file's ending, else toml)")
+    elif word == "import":
+        parser.add_argument("file", metavar="FILE")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would change (default: off)")
+        parser.add_argument("--replace", action="store_true", help="what FILE lacks goes (default: it stays)")
+        parser.add_argument("--yes", action="store_true", help="do not ask (default: asks)")
+    else:
+        parser.add_argument("path", metavar="PATH")
+    found = parser.parse_args(argv)
+    try:
+        target = _target(found)
+        try:
+            return _WORDS[word](found, target)
+        finally:
+            target.workspace.close()
+    except ConfigError as error:
+        return fail(COMMAND, error, NOT_CONFIGURED)
+    except (XunError, ValueError, OSError) as error:
+        return fail(COMMAND, error)
+
+
+def _target(found: Namespace) -> _Target:
+    places = Places.from_environment()
+    settings = load_settings(places, StartOptions(cwd=found.folder))
+    folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
+    workspace = Workspace(found.folder, add_dirs=folders)
+    state, session = PolicyState(), None
+    if found.session:
+        session = find(places, found.folder, found.session).path
+        for envelope in read_session(session).envelopes:
+            if isinstance(envelope.event, PolicyChanged) and envelope.event.state is not None:
+                state = PolicyState.from_json(envelope.event.state)
+    else:
+        fill_commands(state, settings)
+        fill_writes(state, settings, workspace)
+        state.mode = settings.mode
+    return _Target(places, settings, workspace, state, session)
+
+
+def _show(found: Namespace, target: _Target) -> int:
+    if found.json:
+        print_json(target.state.to_json(), indent=2)
+        return 0
+    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin))
+    return 0
+
+
+def _export(found: Namespace, target: _Target) -> int:
+    form: policy_files.Kind = found.format or ("json" if found.file.endswith(".json") else "toml")
+    content = policy_files.export(target.state, form, Path(target.workspace.workdir))
+    if found.file == "-":
+        sys.stdout.write(content)
+        return 0
+    path = Path(found.file).expanduser().absolute()
+    policy_files.write(path, content)
+    print_text(f"Wrote {path}.")
+    return 0
+
+
+def _import(found: Namespace, target: _Target) -> int:
+    source = policy_files.read(Path(found.file).expanduser().absolute(), Path(target.workspace.workdir))
+    plan = policy_files.plan_import(target.state, source, replacing=found.replace)
+    if not plan.lines:
+        print_text("Nothing would change.")
+        return 0
+    for line in plan.lines:
+        print_text(line)
+    where = f"session {target.session.stem}" if target.session else str(target.places.config_file)
+    if found.dry_run:
+        print_text(f"Nothing is changed (--dry-run); it would go into {where}.")
+        return 0
+    if not found.yes and not _agreed(f"Take this into {where}? [y/N] "):
+        return fail(COMMAND, "nothing is changed; add --yes where nobody can answer")
+    if target.session is not None:
+        _into_session(target.session, target.state, plan)
+    else:
+        _into_settings(target.places.config_file, plan)
+    print_text(f"Taken into {where}.")
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        return False
+    return input(question).strip().lower() in ("y", "yes")
+
+
+def _into_session(path: Path, state: PolicyState, plan: policy_files.ImportPlan) -> None:
+    change = policy_files.apply_import(state, plan)
+    store = SessionStore.open(path)
+    try:
+        seq = max((item.seq for item in store.load().envelopes), default=0) + 1
+        event = PolicyChanged(
+            op=change.op, list=change.list, entry=change.entry, source="import", state=state.to_json()
+        )
+        stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+        store.append(Envelope(seq, stamp, store.id, None, event))
+    finally:
+        store.close()
+
+
+def _into_settings(path: Path, plan: policy_files.ImportPlan) -> None:
+    exact = [entry.text for entry in plan.commands if entry.exact]
+    if exact:
+        raise ConfigError(
+            f"Settings hold prefixes only, and these grants are for one exact command: {'; '.join(exact[:3])}. "
+            "Take them into a session with -s, or remove them from the file"
+        )
+    set_value(path, "policy.commands.allow", [join_words(entry.tokens) for entry in plan.commands])
+    set_value(path, "policy.commands.exclude", sorted(plan.excluded))
+    set_value(path, "policy.writes.allow", [entry.path for entry in plan.writes])
+
+
+def _test_write(found: Namespace, target: _Target) -> int:
+    path = os.path.join(target.workspace.workdir, os.path.expanduser(found.path))
+    print_outputs([policy_ops.test_write(path, target.state, target.workspace)])
+    return 0
+
+
+_WORDS: dict[str, Callable[[Namespace, _Target], int]] = {
+    "show": _show,
+    "export": _export,
+    "import": _import,
+    "test-write": _test_write,
+}

@@ -1,0 +1,131 @@
+"""``xun tool NAME``: one built-in tool in the current folder, through the same gate as in a session."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xun.errors import ConfigError, ToolCallFormatError, XunError
+from xun_cli.arguments import UsageError
+from xun_cli.subcommands.common import Parser, add_folder, fail, print_json
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from xun.agent.agent import Agent
+    from xun.result import Result
+
+COMMAND = "xun tool"
+OK, ERR, BAD_CALL, NOT_CONFIGURED, DENIED = 0, 1, 2, 3, 4
+"""Exit codes: it succeeded, it failed, the call is wrong, a setting is wrong, it was denied."""
+
+
+def main(argv: list[str]) -> int:
+    """Run ``xun tool`` with the arguments *argv*."""
+    parser = Parser(prog=COMMAND, description="Run one built-in tool and print its result as JSON.")
+    add_folder(parser)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the tool (default: list the names)")
+    parser.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help="its arguments; JSON where it takes no text")
+    parser.add_argument("--args", metavar="JSON", help="its arguments as one JSON object (default: none)")
+    parser.add_argument("--allow-write", action="append", default=[], metavar="PATH", help="(default: none)")
+    parser.add_argument("--allow-command", action="append", default=[], metavar="CMD", help="(default: none)")
+    found = parser.parse_intermixed_args(argv)
+    try:
+        return _run(found)
+    except UsageError as error:
+        return fail(COMMAND, error, BAD_CALL)
+    except ConfigError as error:
+        return fail(COMMAND, error, NOT_CONFIGURED)
+    except XunError as error:
+        return fail(COMMAND, error, ERR)
+
+
+def _run(found: Namespace) -> int:
+    from xun_cli.compose import build_toolbox
+    from xun_cli.config import load_settings
+    from xun_cli.keys import take_credentials
+    from xun_cli.options import StartOptions
+    from xun_cli.places import Places
+
+    places = Places.from_environment()
+    credentials = take_credentials(places)
+    settings = load_settings(places, StartOptions(cwd=found.folder, headless=True))
+    for warning in settings.warnings:
+        fail(COMMAND, f"warning: {warning}")
+    if settings.provider.api_key_env:
+        credentials.take([settings.provider.api_key_env])
+    toolbox = build_toolbox(settings)
+    if not found.name:
+        for tool in toolbox.list_tools():
+            sys.stdout.write(f"{tool.name:<18} {tool.description.strip().splitlines()[0]}\n")
+        return OK
+    agent = _agent(found, settings, toolbox)
+    try:
+        return _call(agent, found)
+    finally:
+        agent.finalize()
+        agent.workspace.close()
+
+
+def _agent(found: Namespace, settings: Any, toolbox: Any) -> Agent[Any]:
+    from xun.agent.agent import Agent
+    from xun.agent.config import AgentConfig
+    from xun_cli.policy_setup import fill_commands, fill_writes
+    from xun_policies.workspace import Workspace
+
+    config = AgentConfig(
+        risk_enabled=False,
+        command_output=settings.bash.output_limit,
+        command_env=tuple(settings.bash.env_keep),
+    )
+    folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
+    agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)
+    agent.initialize()
+    fill_commands(agent.policy, settings, found.allow_command)
+    fill_writes(agent.policy, settings, agent.workspace, found.allow_write)
+    if settings.mode == "plan":
+        agent.policy.mode = "plan"
+    return agent
+
+
+def _call(agent: Agent[Any], found: Namespace) -> int:
+    try:
+        arguments = _arguments(found, agent.toolbox.get(found.name))
+        result: Result[Any, Any] = agent.toolbox.call_tool(agent, found.name, arguments)
+    except ToolCallFormatError as error:
+        print_json({"is_ok": False, "error": str(error), "details": repr(error), "kind": error.kind})
+        return BAD_CALL
+    if result.is_ok():
+        print_json(result.to_json())
+        return OK
+    info = result.unwrap_err()
+    print_json({"is_ok": False, **info.to_json(), "kind": info.kind})
+    return DENIED if result.status == "denied" or info.kind == "denied" else ERR
+
+
+def _arguments(found: Namespace, tool: Any) -> dict[str, Any] | str:
+    if found.args is not None:
+        if found.pairs:
+            raise UsageError("give either KEY=VALUE or --args, not both")
+        return str(found.args)
+    properties = tool.tool_schema["function"]["parameters"].get("properties", {}) if tool is not None else {}
+    arguments: dict[str, Any] = {}
+    for pair in found.pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f'"{pair}" is no KEY=VALUE')
+        arguments[key] = _value(value, properties.get(key, {}))
+    return arguments
+
+
+def _value(text: str, schema: dict[str, Any]) -> Any:
+    """A parameter that takes a text gets it as typed; any other one is read as JSON where it is some."""
+    kinds = [schema.get("type"), *(item.get("type") for item in schema.get("anyOf", ()))]
+    if "string" in kinds:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
