@@ -58,6 +58,14 @@ class FakeAgent:
     turn: int = 0
     usage: Usage = field(default_factory=Usage)
 
+    @property
+    def policy(self) -> PolicyState:
+        policy: PolicyState = self.state["__builtin_tool_policy"]
+        return policy
+
+    def record(self, event: Event) -> None:
+        """Take what a tool tells the run; nothing listens here."""
+
     def system_text(self) -> str:
         return "You are a test."
 
@@ -71,7 +79,6 @@ class FakeSession:
         self.cwd = cwd
         self.agent = FakeAgent(Workspace(cwd))
         self.policy = PolicyState()
-        self.agent.state["__builtin_tool_policy"] = self.policy
         self.store = None
         self.usage = Usage()
         self.context_pct: float | None = None
@@ -84,6 +91,14 @@ class FakeSession:
         self.asked: list[ChoiceRequest] = []
         self.submitted: list[str] = []
         self._history: list[Envelope] = []
+
+    @property
+    def policy(self) -> PolicyState:
+        return self.agent.policy
+
+    @policy.setter
+    def policy(self, state: PolicyState) -> None:
+        self.agent.state["__builtin_tool_policy"] = state
 
     @property
     def events(self) -> list[Event]:

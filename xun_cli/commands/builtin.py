@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xun_cli.commands import conversation, models, modes, overview, policy, settings, tools
+from xun_cli.commands import changes, conversation, models, modes, overview, policy, settings, tools
 from xun_cli.commands import help as help_family
 from xun_cli.commands.registry import Registry
 
@@ -11,13 +11,14 @@ def build() -> Registry:
     """Return a registry of all built-in commands, in the order in which help shows them."""
     registry = Registry()
     families = (
-        help_family.commands(registry),
+        changes.commands(),
         policy.commands(),
         modes.commands(),
         models.commands(),
         tools.commands(),
         overview.commands(),
         conversation.commands(),
+        help_family.commands(registry),
         settings.commands(),
     )
     for family in families:

@@ -72,7 +72,7 @@ def _git_line(git: object) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "size of the model's window unknown" if value is None else f"{value:.0f} % of the window"
+    return "not measured yet" if value is None else f"{value:.0f} % of the window"
 
 
 def _usage_line(ctx: CommandContext) -> str:
