@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xun_cli.commands import changes, conversation, models, modes, overview, policy, settings, tools
+from xun_cli.commands import changes, conversation, health, models, modes, overview, policy, settings, tools
 from xun_cli.commands import help as help_family
 from xun_cli.commands.registry import Registry
 
@@ -20,6 +20,7 @@ def build() -> Registry:
         conversation.commands(),
         help_family.commands(registry),
         settings.commands(),
+        health.commands(),
     )
     for family in families:
         for command in family:

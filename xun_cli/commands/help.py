@@ -90,12 +90,16 @@ def _overview(commands: Iterable[SlashCommand]) -> list[Output]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for command in commands:
         groups.setdefault(command.topic, []).append((command.usage, command.summary))
-    return [table((), rows, topic) for topic, rows in groups.items()]
+    outputs = []
+    for topic, rows in groups.items():
+        shown = [(f"  {usage}", summary) for usage, summary in rows]
+        outputs.append(table((), shown, f"\n{topic}" if outputs else topic))
+    return outputs
 
 
 def _footer() -> str:
     topics = ", ".join(TOPICS)
-    return f"@path names a file · !command runs one yourself · /help TOPIC: {topics}, or a command"
+    return f"\n@path names a file · !command runs one yourself · /help TOPIC: {topics}, or a command"
 
 
 def _describe(command: SlashCommand) -> list[str]:

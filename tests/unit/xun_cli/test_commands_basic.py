@@ -316,6 +316,26 @@ async def test_auto(ctx: CommandContext, session: FakeSession) -> None:
         assert not (await run(ctx, wrong)).ok
 
 
+async def test_export_writes_a_private_file(ctx: CommandContext, session: FakeSession) -> None:
+    session.emit(TurnStarted(input="my key is sk-abcdefghijklmnop"))
+    session.emit(MessageCompleted(text="hello **there**"))
+    assert "Wrote this session" in await shown(ctx, "/export")
+    path = session.cwd / f"xun-session-{session.id}.md"
+    assert "hello **there**" in path.read_text() and path.stat().st_mode & 0o077 == 0
+    session.answers = [False]
+    assert "Nothing written" in await shown(ctx, "/export")
+    assert (await run(ctx, "/export out.json --redact")).ok
+    assert "sk-abcdef" not in (session.cwd / "out.json").read_text()
+    for wrong in ("/export a.docx", "/export nosuch/a.md", "/export a.md b.md", "/export --wrong"):
+        assert not (await run(ctx, wrong)).ok
+
+
+async def test_doctor_asks_no_terminal_and_names_what_is_wrong(ctx: CommandContext) -> None:
+    text = await shown(ctx, "/doctor")
+    assert "bash" in text and "sessions" in text and "TERM=" not in text
+    assert not (await run(ctx, "/doctor x")).ok
+
+
 # -- settings ---------------------------------------------------------------------------------
 
 
