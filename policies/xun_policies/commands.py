@@ -46,11 +46,13 @@ def evaluate(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerd
 
 
 def _segments(parsed: Parsed, judge: Judge) -> list[Segment]:
-    if any(command.words[0].text == "cd" for command in parsed.commands):
-        judge.follow(parsed.body, (judge.start,))
-    else:
-        for command in parsed.commands:
-            command.cwds = (judge.start,)
+    start = (judge.start,)
+    moves = False
+    for command in parsed.commands:
+        command.cwds = start
+        moves = moves or command.words[0].text == "cd"
+    if moves:
+        judge.follow(parsed.body, start)
     return [_segment(piece, parsed.text, judge) for piece in parsed.pieces]
 
 
@@ -91,10 +93,10 @@ def _command(command: Simple, text: str, judge: Judge) -> Segment:
 
 
 def _source(command: Simple, text: str) -> str:
-    """Return the source of the words; what stands between them is kept when it is only blanks."""
+    """Return the source of the words, without the redirections that may stand between them."""
     words = command.words
-    if len(words) == 1:
-        return text[words[0].start : words[0].end]
+    if not command.broken:
+        return text[words[0].start : words[-1].end]
     parts = [text[words[0].start : words[0].end]]
     for before, word in zip(words, words[1:], strict=False):
         gap = text[before.end : word.start]

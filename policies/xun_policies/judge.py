@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
-from xun_policies import defaults
+from xun_policies import defaults, gitprobe
 from xun_policies.grants import CommandGrant, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
@@ -23,7 +23,7 @@ INERT_VARIABLES = frozenset(
 """Variables that may be set for one command: they change how it prints, never what it runs or reads."""
 
 _INERT_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
-_ZONE = re.compile(r"[A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*")
+_ZONE = re.compile(r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?")
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
@@ -102,7 +102,7 @@ class Judge:
         if problem is not None:
             return _ask(problem)
         texts = [word.text for word in tokens or words]
-        if tuple(texts) in defaults.versions() and " ".join(texts) not in self._policy.excluded:
+        if len(texts) == 2 and tuple(texts) in defaults.versions() and " ".join(texts) not in self._policy.excluded:
             return self._checked(name, f'built-in "{" ".join(texts)}"', cwds, probe=False)
         candidates = self._rules.get(name, ())
         for rule in candidates:
@@ -138,6 +138,11 @@ class Judge:
         finding = self._lookup.finding(name)
         if finding is not None:
             return Judgement(False, "lookup", finding)
+        if name == "git" and probe and self._scope.git_probe:
+            for cwd in cwds:
+                loaded = gitprobe.finding(cwd, self._places)
+                if loaded is not None:
+                    return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
         return Judgement(True, "builtin", reason)
 
     def _granted(

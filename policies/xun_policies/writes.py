@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from xun_policies.errors import PolicyError
+from xun_policies.paths.protected import is_protected as _is_protected
 from xun_policies.shell.places import real_path
 
-PROTECTED_PARTS = frozenset({".git", ".xun", ".vscode", ".idea", ".cursor", ".devcontainer"})
-"""Folder names whose content no grant covers: version control, xun's own settings, autorun files of editors."""
-
-PROTECTED_NAMES = frozenset({".envrc", ".gitmodules", ".mcp.json"})
-"""File names that no grant covers: other programs run what they hold."""
-
-
 def is_protected(path: str) -> bool:
-    """Tell whether a part of *path* is a protected name; compared as a tolerant file system would."""
-    for part in path.split("/"):
-        name = unicodedata.normalize("NFC", part).casefold().rstrip(". ")
-        if name in PROTECTED_PARTS or name in PROTECTED_NAMES:
-            return True
-    return False
+    """Tell whether a write to *path* (absolute) always asks, wherever the workspace is; no grant covers such a path."""
+    return _is_protected(path, "/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ Check = Callable[[Rule, Call], "Problem | None"]
 _FILE_TEST = frozenset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef".split())
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
-_PS_VALUE = frozenset("-o -O --format --sort -p --pid --ppid -C".split())
+_PS_VALUE = frozenset("-o -O --format --sort -p --pid --ppid -C -u -U -t".split())
+_PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
+_PS_LONG = frozenset("--forest --no-headers --no-heading --headers --cumulative --deselect".split())
+_PS_BSD = re.compile(r"[acfhjlmnrsuvwxLTSXH]*")
 _PS_TEXT = re.compile(r"[A-Za-z0-9_,.=%+:-]+")
 _PYTEST = (
     "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# --durations=# --durations-min=# "
@@ -109,39 +112,35 @@ def date(rule: Rule, call: Call) -> Problem | None:
 
 def ps(rule: Rule, call: Call) -> Problem | None:
     """The BSD letter e shows environments; procps reads a faulty option group again as BSD letters."""
-    value_next = False
-    with_e = with_user = False
-    for word in call.words:
-        text = word.text
-        if value_next:
-            value_next = False
-            if not _PS_TEXT.fullmatch(text) or "env" in text.lower():
-                return Problem(NOT_FREE, f"{text} is no plain list of columns or processes")
-            continue
-        name, _, value = text.partition("=")
-        if text in _PS_VALUE or (name in _PS_VALUE and value):
-            value_next = not value
-            if value and ("env" in value.lower() or not _PS_TEXT.fullmatch(value)):
-                return Problem(NOT_FREE, f"{value} is no plain list of columns or processes")
-        elif text.startswith("--"):
-            if text not in ("--forest", "--no-headers", "--no-heading", "--headers", "--cumulative", "--deselect"):
-                return Problem(NOT_FREE, f"the option {text} is not on the free list")
-        elif text.startswith("-"):
+    texts = [word.text for word in call.words]
+    every = users = False
+    index = 0
+    while index < len(texts):
+        text = texts[index]
+        index += 1
+        name, equals, value = text.partition("=")
+        takes = name in _PS_VALUE
+        if text.startswith("-") and not text.startswith("--") and not takes:
             letters = text[1:]
-            value_next = letters.endswith("o")
-            if not letters or not set(letters.removesuffix("o")) <= set("eAafFlLjHTwcyMZNduxrmP"):
+            takes = letters.endswith("o")
+            if not letters or not set(letters.removesuffix("o")) <= _PS_LETTERS:
                 return Problem(NOT_FREE, f"the option {text} is not on the free list")
-            with_e = with_e or "e" in letters
-            with_user = with_user or bool(set(letters) & set("aux"))
-        elif text.isdigit():
-            pass
-        else:
-            value_next = text[-1:] in "opO"
-            if not text.isalpha() or not text.isascii() or "e" in text.lower() or set(text[:-1]) & set("opOtUkqN"):
+            every = every or "e" in letters
+            users = users or bool(set(letters) & set("aux"))
+        elif not text.startswith("-") and not text.isdigit():
+            takes = text[-1:] in ("o", "p", "O")
+            if not _PS_BSD.fullmatch(text[:-1] if takes else text):
                 return Problem(NOT_FREE, f"{text} may show the environment of processes")
-    if with_e and with_user:
-        return Problem(NOT_FREE, "e among BSD letters shows the environment of processes")
-    return None
+        elif text.startswith("--") and not takes and text not in _PS_LONG:
+            return Problem(NOT_FREE, f"the option {text} is not on the free list")
+        users = users or name in ("-u", "-U")
+        if takes:
+            if not equals and index < len(texts):
+                value = texts[index]
+                index += 1
+            if not _PS_TEXT.fullmatch(value) or "env" in value.lower():
+                return Problem(NOT_FREE, f"{value} is no plain list of columns or processes")
+    return Problem(NOT_FREE, "e among BSD letters shows the environment") if every and users else None
 
 
 def journal(rule: Rule, call: Call) -> Problem | None:
@@ -165,6 +164,9 @@ def pytest(rule: Rule, call: Call) -> Problem | None:
     for word in call.words:
         if word.text.startswith("@"):
             return Problem(NOT_FREE, f"{word.text} reads options from a file")
+        if word.text == "--":
+            # pytest looks for -p before it parses, also behind the end of options.
+            return Problem(NOT_FREE, "-- does not end the search for -p")
     found = walk(compiled(_PYTEST), call)
     if isinstance(found, Problem):
         return found

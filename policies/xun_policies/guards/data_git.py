@@ -204,7 +204,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "shortlog"),
-        f"-nsecw -w?: --numbered --summary --email --group=: {_REV} {_PRETTY}",
+        f"{_REV} {_PRETTY} -nsecw -w?: --numbered --summary --email --group=:",
         check="git_pretty",
         allows=("git shortlog -sn HEAD",),
         asks=("git shortlog --output=x",),

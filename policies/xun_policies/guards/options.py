@@ -98,7 +98,7 @@ class Arguments:
     def note(self, name: str, value: str) -> None:
         """Remember that the option *name* was given with *value*."""
         known = self.options.get(name)
-        self.options[name] = value if known is None or value == "" else f"{known}\n{value}"
+        self.options[name] = value if known is None else f"{known}\n{value}"
 
 
 def walk(options: Options, call: Call) -> Arguments | Problem:
@@ -138,14 +138,15 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
     kind = options.long.get(name)
     if kind is None:
         return Problem("guard", f"the option {name} is not on the free list")
-    result.note(name, value)
     if equals:
+        result.note(name, value)
         if not kind:
             return Problem("guard", f"the option {name} takes no value")
         if word.glob and kind[-1] not in ":!":
             return Problem("glob", f"a pattern in the option {name}")
         return _value(name, kind[-1], value, call) or 0
     if not kind or kind[0] == "?":
+        result.note(name, "")
         return 0
     if kind[0] == "=":
         return Problem("guard", f"the option {name} needs a value after =")
@@ -166,10 +167,11 @@ def _short(options: Options, word: Word, following: Word | None, call: Call, res
             result.note(name, "")
             continue
         value = cluster[place + 1 :]
-        result.note(name, value)
         if value:
+            result.note(name, value)
             return _value(name, kind[-1], value, call) or 0
         if kind[0] == "?":
+            result.note(name, "")
             return 0
         return _separate(name, kind, following, call, result)
     return 0

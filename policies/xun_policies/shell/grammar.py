@@ -34,9 +34,10 @@ _WRITES = Problem("redirection", "redirection; only /dev/null forms are free")
 class Simple:
     """One simple command: assignments, words, redirections."""
 
-    __slots__ = ("assignments", "cwds", "words")
+    __slots__ = ("assignments", "broken", "cwds", "words")
 
     def __init__(self) -> None:
+        self.broken = False
         self.assignments: list[Word] = []
         self.words: list[Word] = []
         self.cwds: tuple[str, ...] = ()
@@ -200,6 +201,8 @@ class _Parser:
             if self._redirect(token):
                 continue
             if isinstance(token, Word):
+                if self._io_number(token):
+                    continue
                 self.fail("a word after )", token)
             break
         return Group(body)
@@ -232,6 +235,8 @@ class _Parser:
             self.pieces.append(command)
             if word.text in RESERVED and not word.quoted:
                 self.fail(f"{word.text} is shell syntax", word)
+        elif self.pieces[-1] is not command:
+            command.broken = True
         command.words.append(word)
 
     def _empty(self) -> None:

@@ -17,35 +17,41 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class Lookup:
     """Finds names that PATH resolves inside the workspace or in a folder that everybody may write."""
 
-    __slots__ = ("_folders", "_names", "_places")
+    __slots__ = ("_folders", "_known", "_marks", "_places")
 
     def __init__(self, path: str, places: Places) -> None:
         self._places = places
         self._folders = path.split(":")
-        marks = tuple(_mark(folder) for folder in self._folders)
-        key = ("lookup", path, places.roots)
-        known = places.cache.get(key)
-        if known is None or known[0] != marks:
-            known = (marks, {})
-            places.cache[key] = known
-        self._names: dict[str, str | None] = known[1]
+        self._marks: list[Any] = []
+        self._known: dict[str, tuple[list[Any], str | None]] = places.cache.setdefault(("lookup", path, places.roots), {})
 
     def finding(self, name: str) -> str | None:
         """Return why the file that *name* runs is suspect, or None."""
         if name in BUILTINS:
             return None
-        if name in self._names:
-            return self._names[name]
-        reason, lasting = self._search(name)
+        known = self._known.get(name)
+        if known is not None:
+            marks, reason = known
+            if self._marked(len(marks)) == marks:
+                return reason
+        reason, searched, lasting = self._search(name)
         if lasting:
-            self._names[name] = reason
+            self._known[name] = (self._marked(searched), reason)
+        else:
+            self._known.pop(name, None)
         return reason
 
-    def _search(self, name: str) -> tuple[str | None, bool]:
-        """Return the finding, and whether it holds as long as the folders do not change."""
-        for folder in self._folders:
+    def _marked(self, count: int) -> list[Any]:
+        """Return what the first *count* folders look like now."""
+        while len(self._marks) < count:
+            self._marks.append(_mark(self._folders[len(self._marks)]))
+        return self._marks[:count]
+
+    def _search(self, name: str) -> tuple[str | None, int, bool]:
+        """Return the finding, how many folders it rests on, and whether it holds while they do not change."""
+        for count, folder in enumerate(self._folders, 1):
             if not folder.startswith("/"):
-                return f"PATH holds a folder relative to the current one, which decides what {name} is", True
+                return f"PATH holds a folder relative to the current one, which decides what {name} is", count, False
             file = f"{folder}/{name}"
             try:
                 info = os.stat(file)
@@ -55,11 +61,12 @@ class Lookup:
                 continue
             real = real_path(file)
             if self._places.holds(real) or self._places.holds(real_path(folder)):
-                return f"{name} would run {file}, a file of the workspace", real == file
+                return f"{name} would run {file}, a file of the workspace", count, False
             if _open_to_all(folder) or _open_to_all(os.path.dirname(real)):
-                return f"{name} would run {file}, in a folder that everybody may write", False
-            return None, real == file
-        return None, True
+                return f"{name} would run {file}, in a folder that everybody may write", count, False
+            # A link's target can change without a trace in the folders of PATH, unless it is in the same folder.
+            return None, count, os.path.dirname(real) == real_path(folder)
+        return None, len(self._folders), True
 
 
 def _mark(folder: str) -> Any:

@@ -73,7 +73,7 @@ class Places:
         self.cache = cache
         self.home = home
         self.roots = tuple(self._real_root(root) for root in roots)
-        self.cwd = self._real_root(cwd)
+        self.cwd = self.roots[0] if roots and cwd == roots[0] else self._real_root(cwd)
         self._budget = _MAX_ENTRIES
 
     def _real_root(self, path: str) -> str:

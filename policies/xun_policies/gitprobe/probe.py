@@ -1,0 +1,193 @@
+"""Finds the repository of a folder as git would, and says what in it is loaded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any
+
+from xun_policies.gitprobe.config import ConfigFault, Setting, read
+from xun_policies.gitprobe.index import IndexFault, submodules
+from xun_policies.gitprobe.keys import include_value, loaded, path_value
+from xun_policies.shell.places import Places, real_path
+
+_MAX_CONFIG = 1_000_000
+_MAX_INDEX = 100_000_000
+_MAX_FILES = 200
+_HOOK = "post-index-change"
+"""The one hook that a reading command runs: after it refreshed the index."""
+
+
+def finding(cwd: str, places: Places) -> str | None:
+    """Return why git is not free in *cwd* (a real path), or None for an inert repository or none at all.
+
+    The answer is remembered in the cache of *places* until a file or folder that it rests on changes.
+    """
+    key = ("git", cwd, places.roots)
+    known = places.cache.get(key)
+    if known is not None and _unchanged(known[0]):
+        return known[1]  # type: ignore[no-any-return]
+    probe = _Probe(places)
+    try:
+        reason = probe.repository_of(cwd)
+    except (OSError, ValueError) as exc:
+        reason = f"the repository's configuration can't be read ({exc})"
+    places.cache[key] = (tuple(probe.marks.items()), reason)
+    return reason
+
+
+def _unchanged(marks: tuple[tuple[str, Any], ...]) -> bool:
+    for path, mark in marks:
+        # A mark of two fields is that of a folder on the way up.
+        now = _folder_mark(path) if type(mark) is tuple and len(mark) == 2 else _mark(path)
+        if now != mark:
+            return False
+    return True
+
+
+def _folder_mark(path: str) -> Any:
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return info.st_ino, info.st_mtime_ns
+
+
+def _mark(path: str) -> Any:
+    try:
+        info = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    # A folder counts by its existence only: what matters in it is marked by itself.
+    return info.st_ino if stat.S_ISDIR(info.st_mode) else (info.st_ino, info.st_mtime_ns, info.st_size, info.st_ctime_ns, info.st_mode)
+
+
+class _Probe:
+    """One walk over a repository's files; `marks` holds what the answer rests on."""
+
+    __slots__ = ("_hash_size", "_places", "marks")
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._hash_size = 20
+        self.marks: dict[str, Any] = {}
+
+    def _stat(self, path: str) -> Any:
+        if len(self.marks) > _MAX_FILES:
+            raise ValueError("too many files")
+        mark = self.marks[path] = _mark(path)
+        return mark
+
+    def _text(self, path: str, limit: int = _MAX_CONFIG) -> str | None:
+        data = self._bytes(path, limit)
+        return None if data is None else data.decode("utf-8", "surrogateescape")
+
+    def _bytes(self, path: str, limit: int) -> bytes | None:
+        if self._stat(path) is None or not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise ValueError(f"{os.path.basename(path)} is too large")
+        return data
+
+    def repository_of(self, cwd: str) -> str | None:
+        """Walk upwards as git's discovery does."""
+        folder = cwd
+        while True:
+            # The folder's own time tells when a .git or HEAD appears in it.
+            self.marks[folder] = _folder_mark(folder)
+            if self.marks[folder] is not None and os.path.lexists(os.path.join(folder, ".git")):
+                return self.work_tree(folder, depth=0)
+            if self.marks[folder] is not None and self._bare(folder):
+                return f"{folder} is a bare repository; git would take its configuration"
+            if folder == "/":
+                return None
+            folder = os.path.dirname(folder)
+
+    def _bare(self, folder: str) -> bool:
+        return os.path.lexists(f"{folder}/HEAD") and os.path.lexists(f"{folder}/objects")
+
+    def work_tree(self, folder: str, depth: int) -> str | None:
+        """Return what is loaded in the repository whose work tree is *folder*."""
+        if depth > 4:
+            return "submodules are nested too deep to check them"
+        git_folder = self._git_folder(folder)
+        if git_folder is None:
+            return None
+        common = self._common(git_folder)
+        for config in (f"{common}/config", f"{git_folder}/config.worktree"):
+            reason = self._config(config, folder, 0)
+            if reason is not None:
+                return reason
+        hook = f"{common}/hooks/{_HOOK}"
+        if self._stat(hook) is not None and os.access(hook, os.X_OK):
+            return f"the hook {_HOOK} would run"
+        return self._modules(folder, git_folder, depth)
+
+    def _git_folder(self, folder: str) -> str | None:
+        link = f"{folder}/.git"
+        if self._stat(link) is None:
+            return None
+        if os.path.isdir(link):
+            return real_path(link)
+        text = self._text(link, 8192) or ""
+        if not text.startswith("gitdir:"):
+            raise ValueError("the .git file names no folder")
+        return real_path(os.path.join(folder, text[7:].strip()))
+
+    def _common(self, git_folder: str) -> str:
+        text = self._text(f"{git_folder}/commondir", 8192)
+        return git_folder if text is None else real_path(os.path.join(git_folder, text.strip()))
+
+    def _config(self, path: str, folder: str, depth: int) -> str | None:
+        if depth > 10:
+            return "the configuration includes files too deep"
+        text = self._text(path)
+        if text is None:
+            return None
+        try:
+            settings = read(text)
+        except ConfigFault as exc:
+            return f"{path} is not understood ({exc})"
+        for setting in settings:
+            reason = self._setting(setting, path, folder, depth)
+            if reason is not None:
+                return reason
+        return None
+
+    def _setting(self, setting: Setting, path: str, folder: str, depth: int) -> str | None:
+        where = f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}"
+        if loaded(setting):
+            return f"{setting.name} is set in {where}"
+        if setting.name == "extensions.objectformat" and setting.value == "sha256":
+            self._hash_size = 32
+        elsewhere = path_value(setting)
+        base = os.path.dirname(path) if setting.key == "worktree" else folder
+        if elsewhere is not None and not self._inside(elsewhere, base):
+            return f"{setting.name} in {where} leads outside the workspace"
+        included = include_value(setting)
+        if included is None:
+            return None
+        if not included or not self._inside(included, os.path.dirname(path)):
+            return f"{setting.name} in {where} includes a file outside the workspace"
+        return self._config(real_path(os.path.join(os.path.dirname(path), included)), folder, depth + 1)
+
+    def _inside(self, path: str, base: str) -> bool:
+        if path.startswith("~") or path.startswith("%(prefix)"):
+            return False
+        return self._places.holds(real_path(os.path.join(base, path))) if path else True
+
+    def _modules(self, folder: str, git_folder: str, depth: int) -> str | None:
+        data = self._bytes(f"{git_folder}/index", _MAX_INDEX)
+        if data is None:
+            return None
+        try:
+            paths = submodules(data, self._hash_size)
+        except IndexFault as exc:
+            return f"the index can't be searched for submodules ({exc})"
+        for path in paths:
+            reason = self.work_tree(os.path.join(folder, path), depth + 1)
+            if reason is not None:
+                return f"submodule {path}: {reason}"
+        return None
