@@ -1,0 +1,1 @@
+"""The edit engine under every tool that writes: documents, matching, patches, commit, undo."""

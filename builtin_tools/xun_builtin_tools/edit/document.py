@@ -1,0 +1,317 @@
+"""A text file as bytes that are kept and text that is matched.
+
+What an edit does not address is written back byte for byte: byte order mark, encoding, each
+line's own terminator, the state of the last line. Lines end at ``\\n`` only; a lone ``\\r``, a form
+feed or U+2028 is text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import hashlib
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xun.errors import EditError
+
+# UTF-32 first: its little-endian mark begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_ALIGN_LIMIT = 4_000_000
+"""Pairs of lines above which lines are paired by their place, since a comparison would take seconds."""
+
+RAW = "raw"
+"""The codec of a file whose encoding is not known: ASCII is text, each other byte stays itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Replace ``text[start:end]`` by *new*; offsets count characters of `Document.text`."""
+
+    start: int
+    end: int
+    new: str
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of *data* in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def fold_newlines(text: str) -> str:
+    """Return *text* with ``\\r\\n`` as ``\\n``, as documents are matched."""
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+class Document:
+    """The text of one file, with what is needed to write it back.
+
+    Attributes:
+        path: For messages: the absolute path, escaped.
+        source: The decoded text with its own terminators, without the mark.
+        codec: The codec, or `RAW`.
+        mark: The byte order mark, or b"".
+    """
+
+    def __init__(self, path: str, source: str, codec: str, mark: bytes = b"") -> None:
+        self.path = path
+        self.source = source
+        self.codec = codec
+        self.mark = mark
+
+    @classmethod
+    def load(cls, path: str, data: bytes, encoding: str | None = None) -> Document:
+        """Read *data*.
+
+        Args:
+            path: The absolute path, escaped, for messages.
+            data: The bytes of the file.
+            encoding: What the caller says the encoding is; needed only for files that are neither
+                UTF-8 nor marked.
+
+        Raises:
+            EditError: kind ``binary`` or ``encoding``.
+        """
+        for mark, codec in _MARKS:
+            if data.startswith(mark):
+                _require_codec(path, encoding, codec)
+                text = _decode(path, data[len(mark) :], codec)
+                _refuse_nul(path, text)
+                return cls(path, text, codec, mark)
+        if encoding is not None:
+            return cls._load_as(path, data, encoding)
+        _refuse_nul(path, data)
+        try:
+            return cls(path, data.decode("utf-8"), "utf-8")
+        except UnicodeDecodeError:
+            return cls(path, data.decode("ascii", "surrogateescape"), RAW)
+
+    @classmethod
+    def _load_as(cls, path: str, data: bytes, encoding: str) -> Document:
+        codec = _codec_name(path, encoding)
+        if not data.isascii() and codec != "utf-8" and _is_utf8(data):
+            raise EditError(
+                f"{path} is UTF-8, so writing {encoding} into it would mix two encodings. Leave encoding out.",
+                kind="encoding",
+            )
+        text = _decode(path, data, codec)
+        _refuse_nul(path, text)
+        if _encode_text(text, codec) != data:
+            raise EditError(f"{path} does not keep its bytes when it is read as {encoding}.", kind="encoding")
+        return cls(path, text, codec)
+
+    @cached_property
+    def text(self) -> str:
+        """The text that is matched: terminators are ``\\n``."""
+        return fold_newlines(self.source)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without terminators; the empty end after a final newline is no line."""
+        lines = self.text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        return lines
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset in `text` at which each line starts, and then one past the last line."""
+        starts = [0]
+        at = 0
+        for line in self.lines:
+            at += len(line) + 1
+            starts.append(at)
+        return starts
+
+    @property
+    def final_newline(self) -> bool:
+        """Whether the last line is terminated; True for an empty file."""
+        return not self.text or self.text.endswith("\n")
+
+    def line_at(self, offset: int) -> int:
+        """Return the number, from 1, of the line that *offset* of `text` is in."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def to_bytes(self) -> bytes:
+        """Return the file's bytes.
+
+        Raises:
+            EditError: kind ``encoding``: a character has no place in the file's encoding.
+        """
+        if self.codec == RAW:
+            return self.source.encode("ascii", "surrogateescape")
+        try:
+            return self.mark + _encode_text(self.source, self.codec)
+        except UnicodeEncodeError as exc:
+            raise self._not_encodable(exc.object[exc.start]) from None
+
+    def check_new_text(self, new: str) -> None:
+        """Refuse text that can't be written to this file.
+
+        Raises:
+            EditError: kind ``encoding``.
+        """
+        if new.isascii():
+            return
+        if self.codec == RAW:
+            raise EditError(
+                f"{self.path} is not UTF-8 and its encoding is not known, so new text that is not ASCII can't be "
+                f"written safely. Pass encoding=, such as {suggest_encodings(self.source)}.",
+                kind="encoding",
+            )
+        try:
+            _encode_text(new, self.codec)
+        except UnicodeEncodeError as exc:
+            raise self._not_encodable(exc.object[exc.start]) from None
+
+    def _not_encodable(self, char: str) -> EditError:
+        what = "is a lone surrogate" if 0xD800 <= ord(char) <= 0xDFFF else "has no place in it"
+        return EditError(
+            f"The new text can't be written to {self.path} as {self.codec}: U+{ord(char):04X} {what}.", kind="encoding"
+        )
+
+    def splice(self, splices: Sequence[Splice]) -> Document:
+        """Return the document with *splices*, which are in order and do not overlap, carried out."""
+        if "\r\n" not in self.source:
+            changed = _splice(self.source, [(item.start, item.end, item.new) for item in splices])
+        else:
+            changed = _splice(self.source, [self._to_source(item) for item in splices])
+        return Document(self.path, changed, self.codec, self.mark)
+
+    @cached_property
+    def _crlf_ends(self) -> list[int]:
+        # Offsets in `text` of the newlines that are two characters in `source`.
+        ends: list[int] = []
+        at = self.source.find("\r\n")
+        while at >= 0:
+            ends.append(at - len(ends))
+            at = self.source.find("\r\n", at + 2)
+        return ends
+
+    def _to_source(self, item: Splice) -> tuple[int, int, str]:
+        ends = self._crlf_ends
+        start = item.start + bisect_left(ends, item.start)
+        end = item.end + bisect_left(ends, item.end)
+        if "\n" not in item.new:
+            return start, end, item.new
+        if len(ends) == self.text.count("\n"):
+            return start, end, item.new.replace("\n", "\r\n")
+        return start, end, self._terminated(item)
+
+    def _terminator(self, offset: int) -> str:
+        at = bisect_left(self._crlf_ends, offset)
+        return "\r\n" if at < len(self._crlf_ends) and self._crlf_ends[at] == offset else "\n"
+
+    def _terminated(self, item: Splice) -> str:
+        """Give each newline of the new text the terminator of the line that it stands for."""
+        old = self.text[item.start : item.end].split("\n")
+        own: list[str | None] = []
+        at = item.start
+        for part in old:
+            at = self.text.find("\n", at + len(part))
+            own.append(None if at < 0 else self._terminator(at))
+            at += 1
+        new = item.new.split("\n")
+        chosen = _align(old, new, own)
+        before = self._terminator_before(item.start)
+        pieces = []
+        for part, terminator in zip(new[:-1], chosen, strict=False):
+            before = terminator or before
+            pieces.append(part + before)
+        return "".join(pieces) + new[-1]
+
+    def _terminator_before(self, offset: int) -> str:
+        """The terminator for a line that stands for no other: of the line before, else of the first."""
+        at = self.text.rfind("\n", 0, offset)
+        if at < 0:
+            at = self.text.find("\n")
+        return self._terminator(at) if at >= 0 else "\n"
+
+
+def _align(old: list[str], new: list[str], own: list[str | None]) -> list[str | None]:
+    """Return for each line of *new* the terminator of the old line that it keeps or replaces, or None."""
+    chosen: list[str | None] = [None] * len(new)
+    if len(old) * len(new) > _ALIGN_LIMIT:
+        return (own + chosen)[: len(new)]
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for _, i1, i2, j1, j2 in matcher.get_opcodes():
+        for step in range(min(i2 - i1, j2 - j1)):
+            chosen[j1 + step] = own[i1 + step]
+    return chosen
+
+
+def _splice(text: str, parts: Sequence[tuple[int, int, str]]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in parts:
+        pieces += (text[at:start], new)
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def _codec_name(path: str, encoding: str) -> str:
+    try:
+        info = codecs.lookup(encoding)
+    except LookupError:
+        raise EditError(f"{encoding!r} is no encoding that can be used for {path}.", kind="encoding") from None
+    if not info._is_text_encoding:
+        raise EditError(f"{encoding!r} is no text encoding.", kind="encoding")
+    # The signature of "utf-8-sig" and "utf-16" is the file's, and is kept apart from its text.
+    return {"utf-8-sig": "utf-8"}.get(info.name, info.name)
+
+
+def _require_codec(path: str, encoding: str | None, codec: str) -> None:
+    if encoding is None:
+        return
+    named = _codec_name(path, encoding)
+    if named != codec and not codec.startswith(f"{named}-"):
+        raise EditError(f"{path} is marked as {codec}, not {encoding}. Leave encoding out.", kind="encoding")
+
+
+def _refuse_nul(path: str, content: str | bytes) -> None:
+    if ("\0" in content) if isinstance(content, str) else (b"\0" in content):
+        raise EditError(f"{path} is a binary file (it holds NUL bytes); text tools can't edit it.", kind="binary")
+
+
+def _decode(path: str, data: bytes, codec: str) -> str:
+    try:
+        return data.decode(codec)
+    except UnicodeDecodeError as exc:
+        raise EditError(
+            f"{path} can't be read as {codec}: {exc.reason} at byte {exc.start}.", kind="encoding"
+        ) from None
+
+
+def _encode_text(text: str, codec: str) -> bytes:
+    return text.encode(codec)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def suggest_encodings(source: str) -> str:
+    """Return names of encodings that could hold these raw bytes; a hint for a message, never used to write."""
+    data = source.encode("ascii", "surrogateescape")
+    fitting = []
+    for name in ("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr", "cp1252", "latin-1"):
+        try:
+            data.decode(name)
+        except UnicodeDecodeError:
+            continue
+        fitting.append(f'"{name}"')
+    return " or ".join((fitting or ['"latin-1"'])[:4])

@@ -1,0 +1,305 @@
+"""The undo journal: for each call the old content of what it wrote, bounded and, if asked for, lasting."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xun_builtin_tools.edit.blobs import Blobs
+from xun_builtin_tools.edit.changes import Change, Operation, State
+from xun_builtin_tools.edit.commit import commit
+from xun_builtin_tools.edit.disk import Disk
+from xun_builtin_tools.edit.entries import Entry, stored
+from xun_builtin_tools.edit.index import Index
+from xun_builtin_tools.edit.messages import edit_error
+from xun_builtin_tools.edit.undoing import (
+    check_undo,
+    redo_operations,
+    remove_empty,
+    undo_operations,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xun.choice import FileDiff
+    from xun_builtin_tools.gate import PlannedWrite
+    from xun_policies.workspace import Workspace
+
+MAX_ENTRIES = 500
+"""Calls that are kept."""
+
+MAX_BYTES = 50_000_000
+"""Bytes of old content that are kept; the oldest calls go first."""
+
+
+class EditJournal:
+    """What the calls of one agent wrote, so that it can be taken back. Safe to use from several threads.
+
+    Args:
+        workspace: Where the files are.
+        disk: The operations that change the disk.
+        max_entries: Calls that are kept.
+        max_bytes: Bytes of old content that are kept.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        disk: Disk | None = None,
+        *,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._workspace = workspace
+        self.disk = disk or Disk()
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._blobs = Blobs()
+        self._sizes: dict[str, int] = {}
+        self._index: Index | None = None
+        self._done: list[Entry] = []
+        self._undone: list[list[Entry]] = []
+        self._next = 1
+        self._run = 1
+        self._lock = threading.RLock()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The calls that can be undone, oldest first."""
+        return tuple(self._done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was undone and nothing written since."""
+        return bool(self._undone)
+
+    # -- writing ------------------------------------------------------------------------------------
+
+    def carry_out(self, turn: int, tool: str, operations: Sequence[Operation], token: str) -> None:
+        """Commit *operations* and remember how to take them back; all or none.
+
+        The entry is on disk before the first file changes, so that a process that dies in between
+        leaves what the next one needs to put the files back.
+
+        Raises:
+            EditError: As `commit`; kind ``io`` also when the old content could not be kept.
+        """
+        with self._lock:
+            entry = self._begin(turn, tool, operations, token)
+            try:
+                made = commit(self._workspace, operations, self.disk, token)
+            except BaseException:
+                self._note("abandon", number=entry.number)
+                raise
+            entry = entry.with_folders(tuple(str(folder.path) for folder in made))
+            self._done.append(entry)
+            self._undone.clear()
+            self._note("end", number=entry.number, folders=list(entry.folders))
+            self._trim()
+
+    def _begin(self, turn: int, tool: str, operations: Sequence[Operation], token: str) -> Entry:
+        partial = False
+        try:
+            for op in operations:
+                for state in (op.before,) if isinstance(op, Change) else (op.replaced,):
+                    partial = not self._keep(state) or partial
+            entry = Entry(self._next, self._run, turn, tool, tuple(map(stored, operations)), (), token, partial=partial)
+            self._note("begin", entry=entry.to_json(), must=True)
+        except OSError as exc:
+            raise edit_error(
+                "io", f"The old content could not be kept for undo ({exc.strerror}), so nothing was changed."
+            ) from exc
+        self._next += 1
+        return entry
+
+    def _keep(self, state: State) -> bool:
+        if not state.digest:
+            return True
+        if state.data is None or len(state.data) > self._max_bytes:
+            return False
+        self._blobs.put(state.digest, state.data)
+        self._sizes[state.digest] = len(state.data)
+        return True
+
+    def _note(self, op: str, *, must: bool = False, **values: object) -> None:
+        if self._index is None:
+            return
+        if must:
+            self._index.append(op, **values)
+            return
+        # The files are written by now: an index that can't be is a lesser loss than a false error.
+        with contextlib.suppress(OSError):
+            self._index.append(op, **values)
+
+    def _trim(self) -> None:
+        dropped: list[int] = []
+        while self._done and (len(self._done) > self._max_entries or self._bytes() > self._max_bytes):
+            dropped.append(self._done.pop(0).number)
+        if dropped:
+            self._note("drop", numbers=dropped)
+            with contextlib.suppress(OSError):
+                self._blobs.keep_only(self._wanted())
+
+    def _wanted(self) -> set[str]:
+        entries = (*self._done, *(entry for group in self._undone for entry in group))
+        return {digest for entry in entries for digest in entry.digests()}
+
+    def _bytes(self) -> int:
+        return sum(self._sizes.get(digest, 0) for digest in self._wanted())
+
+    # -- lasting ------------------------------------------------------------------------------------
+
+    def persist_to(self, folder: str | Path) -> list[str]:
+        """Keep the journal in *folder* from now on, take over what is there, and finish what died.
+
+        A call that was cut off by the end of its process is taken back as a whole.
+
+        Returns:
+            The paths that were put back because of that.
+
+        Raises:
+            OSError: The folder can't be made or written.
+        """
+        with self._lock:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.chmod(folder, 0o700)
+            index = Index(os.fspath(folder))
+            loaded = index.load()
+            self._blobs.persist_to(os.path.join(folder, "blobs"))
+            earlier = self._done
+            for entry in (*loaded.done, *(entry for group in loaded.undone for entry in group), *loaded.pending):
+                self._next = max(self._next, entry.number + 1)
+            self._run = loaded.run + 1
+            self._index = index
+            index.append("run", run=self._run)
+            self._done = loaded.done
+            self._undone = loaded.undone if not earlier else []
+            self._measure(os.path.join(folder, "blobs"))
+            for entry in earlier:
+                self._adopt(entry)
+            return self._recover(loaded.pending)
+
+    def _measure(self, folder: str) -> None:
+        with os.scandir(folder) as found:
+            self._sizes.update({item.name: item.stat().st_size for item in found})
+
+    def _adopt(self, entry: Entry) -> None:
+        """Take over a call that was made before the journal had a folder."""
+        moved = Entry(self._next, self._run, entry.turn, entry.tool, entry.ops, entry.folders, entry.token, entry.when)
+        self._next += 1
+        self._done.append(moved)
+        self._note("begin", entry=moved.to_json())
+        self._note("end", number=moved.number, folders=list(moved.folders))
+
+    def _recover(self, pending: Sequence[Entry]) -> list[str]:
+        from xun_builtin_tools.edit.recovery import recover
+
+        restored: list[str] = []
+        for entry in pending:
+            restored += recover(self._workspace, self._blobs, entry)
+            self._note("abandon", number=entry.number)
+        return restored
+
+    # -- taking back --------------------------------------------------------------------------------
+
+    def last_turns(self, n: int) -> list[Entry]:
+        """Return the calls of the last *n* turns that wrote, the latest call first."""
+        chosen: list[Entry] = []
+        turns: list[tuple[int, int]] = []
+        for entry in reversed(self._done):
+            turn = (entry.run, entry.turn)
+            if turn not in turns:
+                if len(turns) == n:
+                    break
+                turns.append(turn)
+            chosen.append(entry)
+        return chosen
+
+    def preview_last_turns(self, n: int = 1, workspace: Workspace | None = None) -> list[FileDiff]:
+        """Return what `undo_last_turns` would change, one item per path, without changing anything."""
+        from xun_builtin_tools.edit.preview import preview
+
+        with self._lock:
+            return preview(workspace or self._workspace, self._blobs, self.last_turns(n))
+
+    def undo_last_turns(self, n: int = 1, workspace: Workspace | None = None) -> list[str]:
+        """Take back all writes of the last *n* turns that wrote, and return the paths, each once.
+
+        Raises:
+            EditError: kind ``stale``: a file was changed since, and nothing was taken back; kind
+                ``noop``: there is nothing to undo; kind ``io``.
+        """
+        with self._lock:
+            return self._undo(self.last_turns(n), workspace or self._workspace)
+
+    def last_call(self, path: str | None = None) -> Entry | None:
+        """Return the last call, or the last that touched the absolute *path*."""
+        return next((entry for entry in reversed(self._done) if path is None or path in entry.paths), None)
+
+    def plan_undo(self, entry: Entry) -> list[PlannedWrite]:
+        """Return what taking back *entry* would write, for the gate."""
+        from xun_builtin_tools.edit.preview import planned_undo
+
+        with self._lock:
+            return planned_undo(self._workspace, self._blobs, entry)
+
+    def undo_last_call(self, path: str | None = None, workspace: Workspace | None = None) -> list[str]:
+        """Take back the last call, or the last that touched the absolute *path*; returns and raises as above."""
+        with self._lock:
+            entry = self.last_call(path)
+            return self._undo([] if entry is None else [entry], workspace or self._workspace)
+
+    def _undo(self, entries: list[Entry], workspace: Workspace) -> list[str]:
+        if not entries:
+            raise edit_error("noop", "There is nothing to undo: no edit history.")
+        check_undo(workspace, entries)
+        done: list[Entry] = []
+        try:
+            for entry in entries:
+                operations = undo_operations(workspace, self._blobs, entry)
+                commit(workspace, operations, self.disk)
+                remove_empty(workspace, entry.folders)
+                done.append(entry)
+        finally:
+            if done:
+                self._done = [entry for entry in self._done if entry not in done]
+                self._undone.append(done)
+                self._note("undo", numbers=[entry.number for entry in done])
+        return list(dict.fromkeys(path for entry in done for path in entry.paths))
+
+    def redo(self, workspace: Workspace | None = None) -> list[str]:
+        """Do again what was undone last, and return the paths.
+
+        Raises:
+            EditError: kind ``noop``: nothing was undone, or something was written since; ``stale``; ``io``.
+        """
+        workspace = workspace or self._workspace
+        with self._lock:
+            if not self._undone:
+                raise edit_error("noop", "There is nothing to redo.")
+            group = self._undone[-1]
+            # A later call may need what an earlier one makes, so they are done one by one, in order.
+            again: list[Entry] = []
+            try:
+                for entry in reversed(group):
+                    commit(workspace, redo_operations(workspace, self._blobs, entry), self.disk)
+                    again.append(entry)
+            finally:
+                self._redone(group, again)
+            return list(dict.fromkeys(path for entry in again for path in entry.paths))
+
+    def _redone(self, group: list[Entry], again: list[Entry]) -> None:
+        if not again:
+            return
+        self._undone.pop()
+        self._done += again
+        self._note("redo")
+        left = [entry for entry in group if entry not in again]
+        if left:
+            # Stopped half way: the rest stays undone, and can be tried again.
+            self._undone.append(left)
+            self._note("undo", numbers=[entry.number for entry in left])

@@ -1,0 +1,199 @@
+"""Replace a text in a document: the core of replace, multi_edit and insert_lines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xun.errors import EditError
+from xun_builtin_tools.edit.document import Document, Splice, fold_newlines
+from xun_builtin_tools.edit.matching import Found, Level, Spot, carry, find_text
+from xun_builtin_tools.edit.messages import ambiguous, cut, edit_error, not_found
+
+_COUNT_LIMIT = 4_000_000
+_SNIPPET_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """One replacement that fits.
+
+    Attributes:
+        doc: The document after it.
+        level: How the old text matched.
+        lines: First and last line of each new text, numbers from 1, in the new document.
+        added: Lines added.
+        removed: Lines removed.
+        shifts: For each new text, the line (in the old document) behind which lines moved, and by how many.
+    """
+
+    doc: Document
+    level: Level
+    lines: list[list[int]]
+    added: int
+    removed: int
+    shifts: list[tuple[int, int]]
+
+
+def replace_text(doc: Document, old: str, new: str, *, replace_all: bool = False, **facts: Any) -> Replaced:
+    """Return *doc* with *old* replaced by *new*.
+
+    Raises:
+        EditError: kinds ``empty_old``, ``noop``, ``not_found``, ``ambiguous``, ``encoding``; *facts* are added to it.
+    """
+    old, new = fold_newlines(old), fold_newlines(new)
+    if doc.mark:
+        # The mark is kept apart from the text: whoever copied it with the text means one mark, not two.
+        old, new = old.removeprefix("\ufeff"), new.removeprefix("\ufeff")
+    _check_call(doc, old, new, facts)
+    found = find_text(doc, old)
+    spots = _choose(doc, found, old, new, replace_all, facts)
+    splices = [_splice_at(doc, spot, found.level, old, new, facts) for spot in spots]
+    doc.check_new_text(new)
+    return splice_document(doc, splices, found.level)
+
+
+def _check_call(doc: Document, old: str, new: str, facts: dict[str, Any]) -> None:
+    if not old:
+        raise edit_error(
+            "empty_old",
+            f"The old text is empty, and {doc.path} exists: give the text to replace, or use insert_lines.",
+            **facts,
+        )
+    if old == new:
+        raise edit_error(
+            "noop",
+            f"Old and new text are the same (line ends are not compared), so {doc.path} was not changed.",
+            **facts,
+        )
+
+
+def _choose(
+    doc: Document, found: Found, old: str, new: str, replace_all: bool, facts: dict[str, Any]
+) -> Sequence[Spot]:
+    what = f"The old text {cut(old, 60)!r}"
+    if found.unsafe and (replace_all or not found.spots):
+        raise edit_error(
+            "encoding",
+            f"{what} is in {doc.path} directly after a byte that is not ASCII, where it may be half a character. "
+            "Pass encoding= with the file's encoding.",
+            **facts,
+        )
+    if not found.spots:
+        raise not_found(doc, old.removesuffix("\n").split("\n"), new, what="The old text", **facts)
+    if len(found.spots) + found.unsafe == 1:
+        return found.spots
+    if replace_all and found.level == "exact":
+        return _apart(found.spots)
+    way_out = "Add lines around it to the old text"
+    way_out += ", or pass replace_all=true." if found.level == "exact" else "; replace_all needs an exact match."
+    raise ambiguous(doc, _lines_of(doc, found.spots), what=what, way_out=way_out, **facts)
+
+
+def _lines_of(doc: Document, spots: Sequence[Spot]) -> list[int]:
+    lines = []
+    at, line = 0, 1
+    for spot in spots:
+        line += doc.text.count("\n", at, spot.start)
+        at = spot.start
+        lines.append(line)
+    return lines
+
+
+def _apart(spots: Sequence[Spot]) -> list[Spot]:
+    """Left to right, as `str.replace` takes them."""
+    chosen: list[Spot] = []
+    for spot in spots:
+        if not chosen or spot.start >= chosen[-1].end:
+            chosen.append(spot)
+    return chosen
+
+
+def _splice_at(doc: Document, spot: Spot, level: Level, old: str, new: str, facts: dict[str, Any]) -> Splice:
+    if level == "exact":
+        return Splice(spot.start, spot.end, new)
+    have = doc.text[spot.start : spot.end].split("\n")
+    lines = carry(old.split("\n"), new.split("\n"), have, spot.shift)
+    if lines is None:
+        raise edit_error(
+            "not_found",
+            f"The old text is in {doc.path} at line {doc.line_at(spot.start)} with less indentation, and the new text "
+            "has lines with too little of it to be moved alike. Copy the indentation from the file.",
+            nearest_line=doc.line_at(spot.start),
+            **facts,
+        )
+    return Splice(spot.start, spot.end, "\n".join(lines))
+
+
+def splice_document(doc: Document, splices: Sequence[Splice], level: Level) -> Replaced:
+    """Carry out *splices* and say which lines changed.
+
+    Raises:
+        EditError: kind ``noop`` when the result is the same.
+    """
+    changed = doc.splice(splices)
+    if changed.source == doc.source:
+        raise EditError(f"The edit leaves {doc.path} as it is.", kind="noop")
+    lines: list[list[int]] = []
+    shifts: list[tuple[int, int]] = []
+    added = removed = moved = counted = 0
+    at, line = 0, 1
+    for item in splices:
+        line += doc.text.count("\n", at, item.start)
+        at = item.start
+        gone, came = doc.text.count("\n", at, item.end), item.new.count("\n")
+        if gone or came:
+            plus, minus = _count(doc, item)
+            added, removed = added + plus, removed + minus
+        elif line != counted:
+            added, removed = added + 1, removed + 1
+        counted = line + gone
+        last = line + moved + came - (1 if item.new.endswith("\n") else 0)
+        lines.append([line + moved, max(line + moved, last)])
+        shifts.append((line + gone, came - gone))
+        moved += came - gone
+    return Replaced(changed, level, lines, added, removed, shifts)
+
+
+def _count(doc: Document, item: Splice) -> tuple[int, int]:
+    """Return how many lines a splice adds and removes, counting whole lines."""
+    start = doc.text.rfind("\n", 0, item.start) + 1
+    end = doc.text.find("\n", item.end)
+    if end < 0:
+        end = len(doc.text)
+    before, after = doc.text[start : item.start], doc.text[item.end : end]
+    return count_changes(before + doc.text[item.start : item.end] + after, before + item.new + after)
+
+
+def count_changes(old: str, new: str) -> tuple[int, int]:
+    """Return the lines added and removed between two texts."""
+    a, b = old.split("\n"), new.split("\n")
+    # The empty end after a final newline is no line; it is kept apart so that it never counts as one.
+    a, b = a[:-1] if a[-1] == "" else a, b[:-1] if b[-1] == "" else b
+    head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    tail = 0
+    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
+    if not a and not b and old != new:
+        return 1, 1  # only the final newline differs
+    if len(a) * len(b) > _COUNT_LIMIT:
+        return len(b), len(a)
+    added = removed = 0
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag != "equal":
+            added, removed = added + j2 - j1, removed + i2 - i1
+    return added, removed
+
+
+def snippet(doc: Document, lines: Sequence[Sequence[int]]) -> str:
+    """Return the first changed lines with two lines around them, numbered."""
+    if not lines:
+        return ""
+    first, last = max(1, lines[0][0] - 2), min(lines[0][1] + 2, len(doc.lines))
+    shown = doc.lines[first - 1 : last][:_SNIPPET_LINES]
+    text = "\n".join(f"{first + step:>6}\t{cut(line, 200)}" for step, line in enumerate(shown))
+    more = last - first + 1 - len(shown)
+    return text + (f"\n      \t({more} more lines)" if more > 0 else "")

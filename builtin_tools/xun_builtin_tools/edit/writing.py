@@ -1,0 +1,186 @@
+"""From a tool's arguments to a plan, and from a plan to the disk: what all writing tools share."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xun_builtin_tools import gate
+from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
+from xun_builtin_tools.edit.commit import new_token
+from xun_builtin_tools.edit.document import Document
+from xun_builtin_tools.edit.messages import edit_error
+from xun_builtin_tools.edit.replacing import Replaced, count_changes, snippet
+from xun_builtin_tools.edit.state import EditState
+from xun_builtin_tools.edit.undoing import changed_paths
+from xun_builtin_tools.gate import PlannedWrite
+from xun_policies.workspace import ResolvedPath, Workspace
+
+if TYPE_CHECKING:
+    from xun.tools.context import ToolCallContext
+
+EDIT_LIMIT = 50_000_000
+"""Bytes of a file that the edit tools take."""
+
+_LISTED_RANGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A text file that is about to be edited.
+
+    Attributes:
+        path: Where it is.
+        before: What is there.
+        doc: Its text.
+    """
+
+    path: ResolvedPath
+    before: State
+    doc: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """One file of a finished call, for the front end."""
+
+    path: str
+    action: str
+    added: int = 0
+    removed: int = 0
+
+
+def open_text(ctx: ToolCallContext[Any], path: str, encoding: str | None = None, **facts: Any) -> Opened:
+    """Return the text file at *path*, as a person or a model wrote it.
+
+    Raises:
+        EditError: kinds ``missing``, ``is_dir``, ``not_regular``, ``binary``, ``encoding``, ``stale``, ``denied``,
+            ``io``.
+        PathOutsideWorkspace: It leads out of the workspace.
+    """
+    workspace = ctx.agent.workspace
+    resolved = workspace.resolve(path)
+    before = existing_file(workspace, resolved, path, **facts)
+    if before.data is None:
+        raise edit_error("io", f"{resolved.display} is larger than {EDIT_LIMIT:,} bytes, the limit for edits.", **facts)
+    require_writable(resolved, before, **facts)
+    EditState.of(ctx.agent).check(str(resolved.path), resolved.display, before.data)
+    return Opened(resolved, before, Document.load(resolved.display, before.data, encoding))
+
+
+def existing_file(workspace: Workspace, resolved: ResolvedPath, path: str, **facts: Any) -> State:
+    """Return the state of the regular file at *resolved*.
+
+    Raises:
+        EditError: kinds ``missing`` (with near names as ``similar``), ``is_dir``, ``not_regular``.
+    """
+    before = read_state(workspace, resolved, keep=EDIT_LIMIT)
+    if before.kind == "absent":
+        raise missing(workspace, resolved, path, **facts)
+    if before.kind == "dir":
+        raise edit_error("is_dir", f"{resolved.display} is a folder, not a file.", **facts)
+    if before.kind == "link":
+        raise edit_error("outside", f"Path {resolved.display} is not within the agent's workspace: it became a link.")
+    return before
+
+
+def missing(workspace: Workspace, resolved: ResolvedPath, path: str, **facts: Any) -> Exception:
+    """Return the error for a file that is not there, with the names near it."""
+    names: list[str] = []
+    try:
+        with workspace.hold(workspace.resolve(resolved.path.parent)) as held:
+            names = [item.name for item in held.scan()]
+    except (OSError, ValueError):
+        pass
+    near = difflib.get_close_matches(resolved.path.name, sorted(names), 3, 0.6)
+    folder = os.path.dirname(path)
+    similar = [os.path.join(folder, name) for name in near]
+    hint = f" Near names: {', '.join(similar)}." if similar else ""
+    return edit_error("missing", f"{resolved.display} does not exist.{hint}", similar=similar or None, **facts)
+
+
+def require_writable(resolved: ResolvedPath, before: State, **facts: Any) -> None:
+    """Refuse to replace a read-only file, as opening it for writing would be refused.
+
+    Raises:
+        EditError: kind ``denied``.
+    """
+    if before.kind == "file" and not before.mode & 0o222:
+        raise edit_error(
+            "denied", f"{resolved.display} is read-only (mode {before.mode:04o}), so it was not changed.", **facts
+        )
+
+
+def hard_link_note(workspace: Workspace, resolved: ResolvedPath) -> str:
+    """Return a word about a file that has several names, or ""."""
+    found = workspace.stat(resolved)
+    if found is None or found.st_nlink < 2:
+        return ""
+    return f"has {found.st_nlink} hard links: only this name gets the new content"
+
+
+def carry_out(
+    ctx: ToolCallContext[Any],
+    operations: Sequence[Operation],
+    planned: Sequence[PlannedWrite],
+    touched: Sequence[Touched],
+) -> None:
+    """Ask, write all of it or nothing, remember how to undo it, and tell the front end.
+
+    Raises:
+        Denied: The person or a rule refused.
+        EditError: As `EditJournal.carry_out`.
+    """
+    state = EditState.of(ctx.agent)
+    gate.write(ctx, planned)
+    ctx.check_cancel()
+    state.journal.carry_out(ctx.turn, ctx.tool_name, operations, new_token())
+    for path, after in changed_paths(operations).items():
+        state.note_written(path, after)
+    for item in touched:
+        ctx.changed_file(item.path, item.action, item.added, item.removed)
+
+
+def write_text(ctx: ToolCallContext[Any], opened: Opened, doc: Document, added: int, removed: int) -> None:
+    """Write *doc* in the place of the file that it was opened from; raises as `carry_out`."""
+    data = doc.to_bytes()
+    resolved = opened.path
+    planned = PlannedWrite(
+        "update", resolved, opened.before.data, data, note=hard_link_note(ctx.agent.workspace, resolved)
+    )
+    change = Change(resolved, opened.before, file_state(data, opened.before.mode))
+    carry_out(ctx, [change], [planned], [Touched(str(resolved.path), "update", added, removed)])
+
+
+def write_new(ctx: ToolCallContext[Any], resolved: ResolvedPath, data: bytes, mode: int) -> tuple[int, int]:
+    """Write a new file, and return the lines added and removed; raises as `carry_out`."""
+    counts = count_bytes(b"", data)
+    planned = PlannedWrite("add", resolved, None, data, asks=False)
+    touched = Touched(str(resolved.path), "add", *counts)
+    carry_out(ctx, [Change(resolved, ABSENT, file_state(data, mode))], [planned], [touched])
+    return counts
+
+
+def count_bytes(old: bytes, new: bytes) -> tuple[int, int]:
+    """Return the lines added and removed between two contents; none for binary ones."""
+    if b"\0" in old or b"\0" in new:
+        return 0, 0
+    return count_changes(old.decode("utf-8", "replace"), new.decode("utf-8", "replace"))
+
+
+def describe(result: Replaced, lines: Sequence[list[int]] | None = None, doc: Document | None = None) -> dict[str, Any]:
+    """Return what a tool says about one replacement; *lines* and *doc* are those after later edits of the call."""
+    shown = list(result.lines if lines is None else lines)
+    value: dict[str, Any] = {
+        "level": result.level,
+        "lines": shown[:_LISTED_RANGES],
+        "added": result.added,
+        "removed": result.removed,
+        "snippet": snippet(doc or result.doc, shown),
+    }
+    if len(shown) > _LISTED_RANGES:
+        value["places"] = len(shown)
+    return value

@@ -1,0 +1,45 @@
+"""apply_patch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xun.tools.context import ToolCallContext
+from xun_builtin_tools.edit.messages import edit_error
+from xun_builtin_tools.edit.patchtext import parse_patch
+from xun_builtin_tools.edit.writing import carry_out
+from xun_builtin_tools.patch.planning import PatchPlan
+
+
+def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> dict[str, Any]:
+    """Apply a patch to one or more files, all or none.
+
+    patch is a unified diff, or text of the form
+
+    *** Begin Patch
+    *** Update File: path
+    @@ a line that comes before the place, such as the function's first line
+     a line of context
+    -a line that goes
+    +a line that comes
+    *** Add File: path
+    +each line of the new file
+    *** Delete File: path
+    *** End Patch
+
+    with "*** Move to: path" after "*** Update File:" for a new name, and "*** End of File" after lines that end the
+    file. Context must be as in the file and fit in one place only; line numbers need not be right. A file that is
+    added or moved to must not exist. directory is where the paths of the patch start. Comes back with path, action,
+    added and removed lines and match level of each file. When any part does not fit, no file is changed, and the
+    error names the file and the hunk, from 0.
+    """
+    workspace = ctx.agent.workspace
+    base = workspace.resolve(directory)
+    if not base.path.is_dir():
+        raise edit_error("not_dir", f"{base.display}, where the patch starts, is no folder.")
+    plan = PatchPlan(ctx, str(base.path))
+    for item in parse_patch(patch):
+        plan.add(item)
+    operations = plan.operations()
+    carry_out(ctx, operations, plan.planned(), plan.touched())
+    return {"files": plan.results()}

@@ -1,0 +1,103 @@
+"""replace, multi_edit and insert_lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xun.tools.context import ToolCallContext
+from xun_builtin_tools.edit.document import Splice, fold_newlines
+from xun_builtin_tools.edit.messages import edit_error
+from xun_builtin_tools.edit.replacing import Replaced, replace_text, splice_document
+from xun_builtin_tools.edit.writing import describe, open_text, write_text
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replacement of multi_edit."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+def replace(
+    ctx: ToolCallContext[Any], path: str, old: str, new: str, replace_all: bool = False, encoding: str | None = None
+) -> dict[str, Any]:
+    """Replace a text in a file.
+
+    path is the file, relative to the working folder or absolute. old is the text as it stands in the file, with its
+    indentation, and enough of the lines around it to be in the file exactly once. new takes its place, character for
+    character; an empty new deletes. replace_all replaces every exact occurrence. encoding is needed only for a file
+    that is not UTF-8 when the text is not ASCII. Line ends, encoding and mode of the file are kept, so write \\n.
+    Comes back with the match level (exact, trailing_ws, unicode, indent), the changed line ranges, the numbers of
+    added and removed lines, and a snippet. When old is missing, or there more than once, nothing is changed and the
+    error shows the nearest text or the lines.
+    """
+    opened = open_text(ctx, path, encoding)
+    result = replace_text(opened.doc, old, new, replace_all=replace_all)
+    write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": str(opened.path.path), **describe(result)}
+
+
+def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[str, Any]:
+    """Make several replacements in one file, all or none.
+
+    path is the file. edits is a list of objects with old, new and optionally replace_all, which mean the same as for
+    replace. They are made in order, each on the result of those before. When one does not fit, none is made, and the
+    error names its index, from 0. Comes back with the match level, line ranges, counts and snippet of each.
+    """
+    if not edits:
+        raise edit_error("noop", "The list of edits is empty, so nothing was changed.")
+    opened = open_text(ctx, path)
+    doc = opened.doc
+    results: list[Replaced] = []
+    ranges: list[list[list[int]]] = []
+    for index, edit in enumerate(edits):
+        result = replace_text(doc, edit.old, edit.new, replace_all=edit.replace_all, edit_index=index)
+        ranges = [[_moved(span, result.shifts) for span in spans] for spans in ranges]
+        ranges.append(result.lines)
+        results.append(result)
+        doc = result.doc
+    if doc.source == opened.doc.source:
+        raise edit_error("noop", f"The edits together leave {opened.path.display} as it is, so nothing was changed.")
+    write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
+    said = [describe(result, spans, doc) for result, spans in zip(results, ranges, strict=True)]
+    return {"path": str(opened.path.path), "edits": said}
+
+
+def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
+    by = sum(change for line, change in shifts if line < span[0])
+    return [span[0] + by, span[1] + by]
+
+
+def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> dict[str, Any]:
+    """Insert lines into a file after a line.
+
+    path is the file. line is the number of the line, from 1, after which the text goes; 0 puts it at the top. text is
+    one or more lines; a newline at its end is added when it has none. Comes back as replace does. A line beyond the
+    end of the file is an error that says how many lines there are.
+    """
+    opened = open_text(ctx, path)
+    doc = opened.doc
+    new = fold_newlines(text)
+    if not new:
+        raise edit_error("noop", "The text is empty, so nothing was inserted.")
+    if not 0 <= line <= len(doc.lines):
+        raise edit_error(
+            "missing", f"{opened.path.display} has {len(doc.lines)} lines, so nothing can go after line {line}."
+        )
+    new = new.removesuffix("\n")
+    doc.check_new_text(new)
+    at = min(doc.starts[line], len(doc.text))
+    if doc.starts[line] > len(doc.text):
+        # Behind a last line that has no newline; the new last line has none either.
+        result = splice_document(doc, [Splice(at, at, "\n" + new)], "exact")
+        first = line + 1
+        result = Replaced(
+            result.doc, "exact", [[first, first + new.count("\n")]], new.count("\n") + 1, 0, result.shifts
+        )
+    else:
+        result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
+    write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": str(opened.path.path), **describe(result)}

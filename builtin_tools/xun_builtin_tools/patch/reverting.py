@@ -1,0 +1,40 @@
+"""undo_edit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xun.tools.context import ToolCallContext
+from xun_builtin_tools import gate
+from xun_builtin_tools.edit.changes import read_state
+from xun_builtin_tools.edit.messages import edit_error
+from xun_builtin_tools.edit.state import EditState
+from xun_builtin_tools.edit.undoing import check_undo
+
+
+def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, Any]:
+    """Take back the last call that wrote files, or the last one that wrote a given file.
+
+    path is the file; without it the last call of any writing tool is taken back, with all the files that it wrote.
+    Calling it again takes back the call before. It refuses when a file was changed by something else since, and
+    changes by commands are not covered. Comes back with the paths that were restored.
+    """
+    workspace = ctx.agent.workspace
+    state = EditState.of(ctx.agent)
+    target = None if path is None else str(workspace.resolve(path).path)
+    entry = state.journal.last_call(target)
+    if entry is None and path is not None:
+        target = str(workspace.resolve(path, follow=False).path)
+        entry = state.journal.last_call(target)
+    if entry is None:
+        where = "" if path is None else f" for {path}"
+        raise edit_error("noop", f"There is no edit history{where}, so nothing was undone.")
+    check_undo(workspace, [entry])
+    gate.write(ctx, state.journal.plan_undo(entry))
+    ctx.check_cancel()
+    restored = state.journal.undo_last_call(target)
+    for changed in restored:
+        after = read_state(workspace, workspace.resolve(changed, follow=False))
+        state.note_written(changed, after)
+        ctx.changed_file(changed, "delete" if after.kind == "absent" else "update")
+    return {"restored": restored}
