@@ -21,6 +21,7 @@ from xun.tools.toolbox import ToolBox
 from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
 from xun_cli._version import __version__
+from xun_cli.log import configure_log
 from xun_cli.model_choice import ModelChoice, build_model, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
@@ -56,6 +57,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         SessionError: The session to resume can't be opened.
     """
     places = Places.from_environment()
+    configure_log(places, debug=settings.log == "debug")
     choice = choose_model(options, settings, interactive=interactive)
     model = build_model(choice, settings)
     preload = getattr(model, "preload", None)

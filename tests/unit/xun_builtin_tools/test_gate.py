@@ -164,10 +164,7 @@ def test_auto_confirm_runs_unsure_and_refuses_reject_and_grants_nothing(make, tm
 
 
 def test_an_assessor_that_talks_nonsense_counts_as_unsure(make):
-    class Babbler(ScriptedModel):
-        pass
-
-    model = Babbler([{"text": "sure, run it!"}], risk=[{"verdict": "allow!", "reason": ""}])
+    model = ScriptedModel([], risk=[{"text": "sure, run it!"}])
     agent = make("deny", model=model)
     assert bash(agent, "touch made").status == "denied"
     assert assessed(agent) == ["unsure"]
