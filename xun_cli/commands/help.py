@@ -90,7 +90,7 @@ def _overview(commands: Iterable[SlashCommand]) -> list[Output]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for command in commands:
         groups.setdefault(command.topic, []).append((command.usage, command.summary))
-    outputs = []
+    outputs: list[Output] = []
     for topic, rows in groups.items():
         shown = [(f"  {usage}", summary) for usage, summary in rows]
         outputs.append(table((), shown, f"\n{topic}" if outputs else topic))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,13 +118,23 @@ def _show_commands(policy: PolicyState, builtin: bool) -> list[Output]:
     known = builtin_prefixes()
     left_out = sorted(policy.excluded)
     if builtin:
-        marked = [f"{name}{'  (excluded)' if name in policy.excluded else ''}" for name in map(" ".join, known)]
-        outputs.append(text(f"Built in ({len(known) - len(left_out)}), each with its guards:", *marked))
+        title = f"Built in ({len(known) - len(left_out)}), each with the guards of its options:"
+        outputs.append(text(title, *_by_program(known, policy.excluded)))
         return outputs
     outputs.append(text(f"Built in: {len(known) - len(left_out)} prefixes; /policy show --builtin lists them."))
     if left_out:
         outputs.append(text("Excluded of these: " + ", ".join(left_out)))
     return outputs
+
+
+def _by_program(prefixes: Sequence[tuple[str, ...]], excluded: Collection[str]) -> list[str]:
+    """One line of programs without subcommands, then one for each program with some."""
+    groups: dict[str, list[str]] = {"": []}
+    for tokens in prefixes:
+        name = " ".join(tokens)
+        mark = " (excluded)" if name in excluded else ""
+        groups.setdefault(tokens[0] if len(tokens) > 1 else "", []).append(name + mark)
+    return [f"  {', '.join(names)}" for names in groups.values() if names]
 
 
 def _show_writes(policy: PolicyState) -> Output:

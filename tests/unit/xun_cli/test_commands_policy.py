@@ -129,7 +129,7 @@ async def test_a_builtin_prefix_is_excluded_and_comes_back(ctx: CommandContext, 
     assert "Excluded" in await shown(ctx, "/policy remove command git diff")
     assert session.policy_events[-1].op == "exclude"
     assert "Excluded of these: git diff" in await shown(ctx, "/policy show")
-    assert "git diff  (excluded)" in await shown(ctx, "/policy show --builtin")
+    assert "git diff (excluded)" in await shown(ctx, "/policy show --builtin")
     from xun_policies.commands import CommandScope, evaluate
 
     scope = CommandScope(str(session.cwd), (str(session.cwd),), "/home/dev", None)
