@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 HELP = """\
-usage: xun [OPTIONS] [PROMPT]       work in this folder, interactively
-       xun -p [OPTIONS] PROMPT      answer once on stdout; xun run FILE: from FILE
-       xun COMMAND [-h]             sessions policy tool config doctor setup init
-                                    completion
+usage: xun [OPTIONS] [PROMPT]   work in this folder, interactively
+       xun -p [OPTIONS] PROMPT  answer once on stdout; xun run FILE: from FILE
+       xun COMMAND [-h]         sessions policy tool config doctor setup init
+                                completion
 session
   -c, --continue       go on with the last session here  (default: a new one)
   -r, --resume [ID]    go on with a session by id or name  (no ID: choose one)

@@ -126,8 +126,10 @@ def apply_file(settings: Settings, file: TomlFile, wanted: Callable[[str], bool]
         if not wanted(key):
             continue
         if key not in known:
-            if value != {} or not any(name.startswith(key + ".") for name in known):
+            if not any(name.startswith(key + ".") for name in known):
                 settings.warnings.append(f"{file.where(key)}: {unknown_key(key)}")
+            elif value != {}:
+                raise ConfigError(f'{file.where(key)}: "{key}" must be a table, not {_described(value)}')
             continue
         try:
             settings.put(key, check_value(key, value), file.where(key))
@@ -155,6 +157,9 @@ def nearest_key(key: str) -> str:
     import difflib
 
     names = list(all_keys())
+    swapped = [name for name in names if sorted(name) == sorted(key)]
+    if swapped:
+        return swapped[0]
     tail = [name for name in names if name.rsplit(".", 1)[-1] == key.rsplit(".", 1)[-1]]
     if len(tail) == 1:
         return tail[0]

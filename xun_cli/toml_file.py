@@ -18,6 +18,9 @@ USER_LIMIT = 1_000_000
 PROJECT_LIMIT = 64_000
 """The most bytes of a settings file that came with a project."""
 
+# Python's reader takes time in the square of a key's length; the look-behind keeps this search linear.
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++\s*+\.\s*+){30}""", re.ASCII)
+
 _DEPTH = 6  # no key of ours is deeper; what is deeper is reported as one unknown key
 
 
@@ -67,6 +70,9 @@ def read_toml(path: Path, *, leaves: Collection[str], limit: int = USER_LIMIT, f
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{short(path)}:{line}: not valid UTF-8; save the file as UTF-8") from None
+    if long_key := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long_key.start()) + 1
+        raise ConfigError(f"{short(path)}:{line}: a key of more than 30 parts; no setting is so deep")
     import tomllib
 
     try:
