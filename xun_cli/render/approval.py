@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 BOX_FROM = 50
 """Columns from which the dialog has a frame at its sides."""
 
+HINT_FROM = 9
+"""Rows of a dialog from which it has a line of hints; below, the content needs the row more."""
+
 KEYS = {"grant": "g", "once": "o", "deny": "d"}
 """The letters of the three answers."""
 
@@ -118,7 +121,7 @@ def approval_view(request: ChoiceRequest, columns: int, height: int, state: Dial
     inner = columns - 4 if box else columns
     title = _title(request, inner, state)
     answers = _answers(request, inner, height, state)
-    hint = _hint(request, inner, state) if height >= 7 else []
+    hint = _hint(request, inner, state) if height >= HINT_FROM or state.problem else []
     frame = 2 if box else 1
     room = max(0, height - frame - len(answers) - len(hint))
     content = _content(request, inner, room, state)
@@ -158,7 +161,7 @@ def _waiting_line(request: ChoiceRequest, columns: int, state: DialogState) -> L
     more = f" (+{state.waiting} more)" if state.waiting else ""
     what = safe(request.prompt, multiline=False, prompt=True)
     head: Line = [(WARN, f"▲ approval waiting{more}, Tab to answer: ")]
-    return [*head, (BOLD, cut(what, max(4, columns - line_width(head))))]
+    return cut_line([*head, (BOLD, what)], columns)
 
 
 def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
@@ -167,7 +170,7 @@ def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
         line.append((ACCENT, f"{safe(request.agent, multiline=False)}: "))
     if request.kind == "command":
         line.append((BOLD, "Run this command?"))
-        words, style = risk_words(request.risk)
+        words, style = risk_words(request.risk, short=columns < BOX_FROM)
         if words:
             line += [(PLAIN, "  "), (style, words)]
     elif request.kind == "write":
@@ -196,7 +199,7 @@ def _write_title(request: ChoiceRequest) -> Line:
 def _all_content(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
     if state.view == "explain":
         return explain_lines(request, columns)
-    content = content_lines(request, columns, split=state.split)
+    content = content_lines(request, columns, split=state.split, short=not state.view)
     if not three(request) and width(safe(request.prompt, prompt=True)) > columns:
         return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
     return content
@@ -215,14 +218,16 @@ def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState
     counts = " and ".join(part for part in parts if part)
     key = "PgUp/PgDn scroll" if state.view else "Ctrl-E shows all"
     mark = f"… {counts} of {len(rows)} lines hidden, {key}"
-    short = f"… {above + below} of {len(rows)} lines hidden"
+    short = f"… {above + below} of {len(rows)} lines hidden, {'PgDn' if state.view else 'Ctrl-E'}"
     return [*shown, [(WARN, mark if width(mark) <= columns else cut(short, columns))]]
 
 
 def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
-    rows = [_answer(request, index, columns, state) for index in range(len(rows_of(request)))]
+    if state.view and three(request) and height < 14:
+        return [_compact_answers(request, state)]
     if three(request) and height < 12:
-        return [row[0] for row in rows]
+        return [_short_answer(request, index, columns, state) for index in range(len(request.options))]
+    rows = [_answer(request, index, columns, state) for index in range(len(rows_of(request)))]
     limit = max(3, height - 4)
     flat = [line for row in rows for line in row]
     if len(flat) <= limit:
@@ -232,6 +237,30 @@ def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogSta
         return heads
     start = max(0, min(state.selected - limit // 2, len(heads) - limit))
     return heads[start : start + limit]
+
+
+def _compact_answers(request: ChoiceRequest, state: DialogState) -> Line:
+    """The three answers in one row, for the full view on a small terminal."""
+    line: Line = []
+    for index, option in enumerate(request.options):
+        word = str(option.value) if available(request, option) else f"no {option.value}"
+        style = SELECTED if index == state.selected else PLAIN if available(request, option) else DIM
+        line += [(PLAIN, "  " if index else " "), (style, f"{KEYS.get(str(option.value), '')} {word}")]
+    return line
+
+
+def _short_answer(request: ChoiceRequest, index: int, columns: int, state: DialogState) -> Line:
+    """One answer in one row: what a grant covers matters more than its full name."""
+    option = request.options[index]
+    if option.value != "grant":
+        return _answer(request, index, columns, state)[0]
+    pointer: Fragment = (ACCENT, "▸" if index == state.selected else " ")
+    if not available(request, option):
+        note = "hidden characters" if option.available else safe(option.note, multiline=False)
+        return cut_line([pointer, (DIM, f"g  no grant: {note}")], columns)
+    style = SELECTED if index == state.selected else PLAIN
+    line: Line = [pointer, (BOLD, "g"), (PLAIN, "  "), (style, "Grant"), (PLAIN, " ")]
+    return cut_line([*line, (ACCENT, grant_words(request, state))], columns)
 
 
 def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState) -> list[Line]:

@@ -18,6 +18,7 @@ from xun_cli.render.text import (
     QUOTE,
     WARN,
     Line,
+    cut,
     cut_left,
     hard_wrap,
     line_width,
@@ -36,10 +37,18 @@ SPLIT_FROM = 140
 _MARKS = {"allow": ("✓", GOOD), "ok": ("✓", DIM), "ask": ("✗", WARN)}
 
 
-def content_lines(request: ChoiceRequest, columns: int, *, split: bool = False) -> list[Line]:
-    """Return everything that a person needs to decide, in the order of importance."""
+LONG_COMMAND = 8
+"""Rows of a command above which the short view keeps its beginning and its end, with a count between."""
+
+
+def content_lines(request: ChoiceRequest, columns: int, *, split: bool = False, short: bool = False) -> list[Line]:
+    """Return everything that a person needs to decide, in the order of importance.
+
+    With *short* the middle of a very long command is counted instead of shown, so that its parts and
+    the reasons below it stay in sight.
+    """
     if request.kind == "command" and request.command is not None:
-        return _command(request, columns)
+        return _command(request, columns, short=short)
     if request.kind == "write":
         return _write(request, columns, split=split)
     return _message(request.message, columns)
@@ -87,20 +96,25 @@ def _marked(text: str, style: str) -> Line:
     return [*line, (style, rest)]
 
 
-def risk_words(risk: Risk | None) -> tuple[str, str]:
+def risk_words(risk: Risk | None, *, short: bool = False) -> tuple[str, str]:
     """Return what the title says about the assessment, and its style."""
     if risk is None:
         return "", PLAIN
     style = {"allow": GOOD, "unsure": WARN, "reject": BAD}[risk.verdict]
+    if short:
+        return f"risk: {'FAILED' if risk.failed else risk.verdict.upper()}", style
     took = "assessor failed" if risk.failed else f"assessor, {risk.seconds:.1f}s"
     return f"risk: {risk.verdict.upper()} ({took})", style
 
 
-def _command(request: ChoiceRequest, columns: int) -> list[Line]:
+def _command(request: ChoiceRequest, columns: int, *, short: bool) -> list[Line]:
     verdict = request.command
     if verdict is None:
         return []
     lines = command_rows(verdict.text, columns)
+    if short and len(lines) > LONG_COMMAND:
+        mark: Line = [(WARN, f"… {len(lines) - 6} more lines of the command, Ctrl-E shows all")]
+        lines = [*lines[:4], mark, *lines[-2:]]
     for warning in warnings(verdict.text):
         lines += wrap([(WARN, f"! {safe(warning)}")], columns, rest=[(PLAIN, "  ")])
     if request.cwd:
@@ -138,7 +152,7 @@ def _short(segment: Segment) -> str:
 
 def _segment(number: str, label: str, segment: Segment, texts: int, columns: int) -> list[Line]:
     mark, style = _MARKS.get(segment.status, _MARKS["ask"])
-    reason = safe(segment.reason, multiline=False, prompt=True)
+    reason = cut(safe(segment.reason, multiline=False, prompt=True), 160)
     left = label if width(label) <= texts else _middle(label, texts)
     line: Line = [(DIM, number), *_marked(left, PLAIN), (PLAIN, " " * (texts - width(left) + 1)), (style, f"{mark} ")]
     if line_width(line) + width(reason) <= columns:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import Application
@@ -191,10 +192,13 @@ class Repl:
         code = 1
         try:
             code = await self.app.run_async(pre_run=self._drawn_soon, set_exception_handler=False)
+        except (EOFError, OSError):
+            code = 128 + signal.SIGHUP  # the terminal is gone
         finally:
-            self.notifier.stop()
-            self._output.write_raw(self.screen.take_above())
-            self._output.flush()
+            with suppress(OSError):
+                self.notifier.stop()
+                self._output.write_raw(self.screen.take_above())
+                self._output.flush()
             await self.conversation.close(code)
         if self._error is not None:
             raise self._error

