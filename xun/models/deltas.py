@@ -9,7 +9,7 @@ within the answer, and a call of an unfinished answer never comes out.
 from __future__ import annotations
 
 import json
-import uuid
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -223,7 +223,7 @@ def _begins_another(call: _Call, call_id: str, name: str, numbered: bool) -> boo
 
 
 def _with_id(call: ToolCall) -> ToolCall:
-    return ToolCall(f"call_{uuid.uuid4().hex[:24]}", call.name, call.arguments)
+    return ToolCall(f"call_{os.urandom(12).hex()}", call.name, call.arguments)
 
 
 def _as_text(value: object) -> str:
