@@ -41,7 +41,9 @@ _MISSING: Any = object()
 
 def _by_method(value: Any) -> Any:
     if callable(getattr(value, "model_dump", None)):
-        return to_jsonable(value.model_dump(mode="json"))
+        # Only pydantic's own method is known to take a mode.
+        own = hasattr(type(value), "__pydantic_serializer__")
+        return to_jsonable(value.model_dump(mode="json") if own else value.model_dump())
     if callable(getattr(value, "to_json", None)):
         return to_jsonable(value.to_json())
     if callable(getattr(value, "value_json", None)):
@@ -50,7 +52,8 @@ def _by_method(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    return key if isinstance(key, str) else str(to_jsonable(key))
+    plain = to_jsonable(key)
+    return plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def _standard(value: Any) -> Any:

@@ -162,6 +162,13 @@ class ChoiceRequest:
     skip_auto_confirm: bool = False
 
 
+def subject_of(request: ChoiceRequest) -> str:
+    """Return what *request* is about, for logs: the command, the paths, or the question itself."""
+    if request.command is not None:
+        return request.command.text
+    return ", ".join(file.target or file.path for file in request.files) or request.prompt
+
+
 class Chooser(Protocol):
     """Whoever can ask a person: a front end, a script in a test, or a rule that denies."""
 

@@ -228,13 +228,17 @@ class ApprovalRequested(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalResolved(Event):
-    """A question was answered. Source: user, auto, allowlist, risk, headless, mode or none."""
+    """A question was answered. Source: user, auto, allowlist, risk, headless, mode or none.
+
+    Subject: the command, or the paths, that the answer is about.
+    """
 
     type: ClassVar[str] = "approval.resolved"
     request_id: str = ""
     call_id: str = ""
     kind: str = "choice"
     choice: Any = None
+    subject: str = ""
     source: str = "user"
     reason: str = ""
     edited: str | None = None

@@ -47,4 +47,4 @@ def _resolved(event: ApprovalResolved) -> str:
         "write": "allow it with --allow-write PATH, or --mode auto-edit",
     }
     way = ways.get(event.kind, "answer it in an interactive session")
-    return f"denied, nobody can be asked ({event.kind}): {way}"
+    return f"denied, nobody can be asked: {event.kind} {event.subject[:_ARGUMENT]}\n{way}"

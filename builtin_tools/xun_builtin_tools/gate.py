@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from xun.agent.questions import NobodyToAsk, new_request_id
-from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, Risk, WriteGrant
+from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, Risk, WriteGrant, subject_of
 from xun.errors import Denied
 from xun.events import ApprovalResolved, PolicyChanged, RiskAssessed
 from xun_builtin_tools.diffs import file_diff
@@ -209,13 +209,13 @@ def command(
     unusual = sorted(set(environment or {}) - INERT_ENVIRONMENT)
     if verdict.allowed and not unusual:
         _log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
-        ctx.agent.record(_resolved(ctx, "", "allow", "allowlist"))
+        ctx.agent.record(_resolved(ctx, "", text, "allow", "allowlist"))
         return ApprovedCommand(text, cwd, child)
     note = f"sets {', '.join(unusual)} in its environment" if unusual else ""
     risk = _assess(ctx, verdict, cwd, child)
     if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan" and not note:
         _log(ctx, text, "allow", "risk", risk.verdict)
-        ctx.agent.record(_resolved(ctx, "", "allow", "risk", risk.reason))
+        ctx.agent.record(_resolved(ctx, "", text, "allow", "risk", risk.reason))
         return ApprovedCommand(text, cwd, child)
     request = _command_request(ctx, verdict, cwd, risk, note)
     outcome = _settle(ctx, request, ordinary=request.default == ONCE)
@@ -334,12 +334,21 @@ def _settle(ctx: ToolCallContext[Any], request: ChoiceRequest, *, ordinary: bool
         except NobodyToAsk:
             outcome = ChoiceOutcome(DENY, "auto", decided_by="none")
     if outcome.source == "auto":
-        agent.record(_resolved(ctx, request.id, outcome.choice, outcome.decided_by, outcome.reason, request.kind))
+        subject = subject_of(request)
+        agent.record(
+            _resolved(ctx, request.id, subject, outcome.choice, outcome.decided_by, outcome.reason, request.kind)
+        )
     return outcome
 
 
 def _resolved(
-    ctx: ToolCallContext[Any], request_id: str, choice: str, source: str, reason: str = "", kind: str = "command"
+    ctx: ToolCallContext[Any],
+    request_id: str,
+    subject: str,
+    choice: str,
+    source: str,
+    reason: str = "",
+    kind: str = "command",
 ) -> ApprovalResolved:
     return ApprovalResolved(
         agent=ctx.agent.name,
@@ -347,6 +356,7 @@ def _resolved(
         call_id=ctx.call_id,
         kind=kind,
         choice=choice,
+        subject=subject,
         source=source,
         reason=reason,
     )

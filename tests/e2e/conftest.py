@@ -97,7 +97,7 @@ class Pane:
             if time.monotonic() > deadline:
                 raise AssertionError(f"it did not end:\n{self.text()}")
             time.sleep(0.05)
-        return int(self._tmux("display-message", "-p", "#{pane_dead_status}").strip() or -1)
+        return int(self._tmux("display-message", "-p", "#{pane_dead_status}").strip() or "-1")
 
     def close(self) -> None:
         """End the pane and its tmux server."""

@@ -29,7 +29,7 @@ WORK = [
     calls("read_file", path="calc.py"),
     calls("grep", pattern="def add"),
     calls("apply_patch", patch=PATCH),
-    calls("bash", command="python -m pytest -q -p no:cacheprovider"),
+    calls("bash", command="python -m pytest -q"),
     {"text": "Fixed: `add` now **adds**, and the tests pass."},
 ]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from xun.agent.cancel import CancelToken
@@ -88,6 +90,7 @@ class Agent(Asking, Generic[S]):
         self._prompt: Message | None = None
         self._steers: list[str] = []
         self._run: Run | None = None
+        self._run_lock = threading.Lock()
         self._portal: Portal | None = None
         self._initialized = False
         self.last_result: Result[Any, ErrorInfo] = Result.Err(ErrorInfo("No run has ended yet."))
@@ -97,10 +100,10 @@ class Agent(Asking, Generic[S]):
     def initialize(self) -> Agent[Agent.T.Init]:
         """Make the agent ready; a second call changes nothing."""
         if not self._initialized:
-            self._initialized = True
             stored = self.state.get(POLICY_KEY)
             if not isinstance(stored, PolicyState):
                 self.state[POLICY_KEY] = PolicyState.from_json(stored) if stored else PolicyState()
+            self._initialized = True
             self.hooks.after_initialize.invoke_sync(self)
         return cast("Agent[Agent.T.Init]", self)
 
@@ -111,11 +114,11 @@ class Agent(Asking, Generic[S]):
         self._initialized = False
         self.cancel("the agent was finalized")
         self.hooks.before_finalize.invoke_sync(self)
-        if self._portal is not None:
+        portal, self._portal = self._portal, None
+        if portal is not None:
             if self.model is not None and self.parent is None:
-                self._portal.start(self.model.aclose()).result(timeout=10)
-            self._portal.close()
-            self._portal = None
+                portal.start(self.model.aclose())
+            portal.close(patience=self.config.cancel_grace + 2.0)
         if self._owns_workspace:
             self.workspace.close()
 
@@ -190,16 +193,21 @@ class Agent(Asking, Generic[S]):
         _refuse_running_loop()
         runner = CallerRunner()
         run = self._new_run(runner, schema, max_iterations, context, tools)
-        if self._portal is None:
-            self._portal = Portal()
-            weakref.finalize(self, self._portal.close)
-        future = self._portal.start(_drive(run))
-        future.add_done_callback(lambda _: runner.stop())
+        try:
+            if self._portal is None:
+                self._portal = Portal()
+                weakref.finalize(self, self._portal.close)
+            future = self._portal.start(_drive(run))
+            future.add_done_callback(lambda _: runner.stop())
+        except BaseException:
+            self.run_ends(run)
+            raise
         interrupted = runner.serve(lambda: run.token.cancel("interrupted (Ctrl-C)"))
-        result = future.result()
         if interrupted:
             raise KeyboardInterrupt
-        return result
+        if run.fatal is not None:
+            raise run.fatal
+        return run.result if future.cancelled() else future.result()
 
     async def aexecute(
         self,
@@ -210,7 +218,11 @@ class Agent(Asking, Generic[S]):
         tools: Sequence[Callable[..., Any]] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """The same as `execute` for async callers; sync tools run in worker threads."""
-        return await _drive(self._new_run(ThreadRunner(), schema, max_iterations, context, tools))
+        run = self._new_run(ThreadRunner(), schema, max_iterations, context, tools)
+        result = await _drive(run)
+        if run.fatal is not None:
+            raise run.fatal
+        return result
 
     async def events(
         self,
@@ -220,11 +232,14 @@ class Agent(Asking, Generic[S]):
         *,
         tools: Sequence[Callable[..., Any]] | None = None,
         shown: str = "",
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """The same run as `aexecute`, as a stream of typed events; `TurnCompleted` comes last."""
         run = self._new_run(ThreadRunner(), schema, max_iterations, context, tools, shown)
-        async for event in run.events():
-            yield event
+        async with aclosing(run.events()) as stream:
+            async for event in stream:
+                yield event
+        if run.fatal is not None:
+            raise run.fatal
 
     def _new_run(
         self,
@@ -236,28 +251,23 @@ class Agent(Asking, Generic[S]):
         shown: str = "",
     ) -> Run:
         self.initialize()
-        if self._run is not None:
-            raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")
-        toolbox = self.toolbox
-        if tools:
-            toolbox = toolbox.clone()
-            names = {tool.name for tool in toolbox.list_tools(include_disabled=True)}
-            toolbox.register(*tools)
-            if len(toolbox.list_tools(include_disabled=True)) != len(names) + len(tools):
-                raise ToolConflict("Conflict tool name: a tool for this run has the name of one of the agent's")
-        prompt, self._prompt = self._prompt, None
-        if prompt is not None:
-            self.turn += 1
-        return Run(
-            self,
-            prompt,
-            toolbox=toolbox,
-            runner=runner,
-            context=context,
-            max_iterations=max_iterations,
-            schema=schema,
-            shown=shown,
-        )
+        toolbox = _with_tools(self.toolbox, tools)
+        with self._run_lock:
+            if self._run is not None:
+                raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")
+            run = self._run = Run(
+                self,
+                self._prompt,
+                toolbox=toolbox,
+                runner=runner,
+                context=context,
+                max_iterations=max_iterations,
+                schema=schema,
+                shown=shown,
+            )
+        self.turn += self._prompt is not None
+        self._prompt = None
+        return run
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the running turn, from any thread; sub-agents end with it."""
@@ -299,17 +309,17 @@ class Agent(Asking, Generic[S]):
 
     def current_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the event loop of the running turn."""
-        return None if self._run is None else self._run.loop
+        run = self._run
+        return run.loop if run is not None and run.begun else None
 
-    def run_begins(self, run: Run) -> None:
-        """Note the run that is under way."""
-        self._run = run
+    def current_run(self) -> Run | None:
+        """Return the run that is under way."""
+        return self._run
 
     def run_ends(self, run: Run) -> None:
         """Forget the run and what was meant for it only."""
         self._run = None
         self.last_result = run.result
-        self._steers.clear()
         self.hooks.after_execution_step.drop_run(run)
 
     def add_usage(self, usage: Usage, run: Run | None = None) -> None:
@@ -324,7 +334,7 @@ class Agent(Asking, Generic[S]):
     def record(self, event: Event) -> None:
         """Put *event* into the running stream, or to the listener outside a run; from any thread."""
         run = self._run
-        if run is not None:
+        if run is not None and run.begun:
             run.channel.put(event)
         elif self.listener is not None:
             self.listener(event)
@@ -339,6 +349,18 @@ def _refuse_running_loop() -> None:
 
 
 async def _drive(run: Run) -> Result[Any, ErrorInfo]:
-    async for _ in run.events():
-        pass
+    async with aclosing(run.events()) as events:
+        async for _ in events:
+            pass
     return run.result
+
+
+def _with_tools(toolbox: ToolBox, tools: Sequence[Callable[..., Any]] | None) -> ToolBox:
+    if not tools:
+        return toolbox
+    more = toolbox.clone()
+    names = {tool.name for tool in more.list_tools(include_disabled=True)}
+    more.register(*tools)
+    if len(more.list_tools(include_disabled=True)) != len(names) + len(tools):
+        raise ToolConflict("Conflict tool name: a tool for this run has the name of one of the agent's")
+    return more

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import logging
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
 
 from xun._serialize import to_jsonable
 from xun.agent.hooks import HookedCall
-from xun.errors import CancelledError, Denied, ToolCallFormatError
+from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Message, ToolCall
 from xun.result import ErrorInfo, Result
@@ -18,10 +22,12 @@ from xun.tools.context import CallScope
 from xun.tools.function import Function, failure
 from xun.tools.images import check_image
 from xun.tools.output import ToolOutput as Output
-from xun.tools.running import timed_out
+from xun.tools.running import ToolExit, guarded, in_thread, timed_out
 
 if TYPE_CHECKING:
     from xun.agent.loop import Run
+
+_log = logging.getLogger("xun.hooks")
 
 _NOT_RUN = "The run was interrupted before this call; it did not run."
 _STOPPED = "The run was interrupted while this call ran; it was stopped."
@@ -50,13 +56,17 @@ class ToolPhase:
         """The tool messages in the order of the calls."""
         return [self._results[index] for index in sorted(self._results)]
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         """Run the calls and yield their events as they come."""
         hooked = [HookedCall(call.id, call.name, call.arguments) for call in self._calls]
-        await self._run.agent.hooks.before_tool_call.invoke(hooked)
+        try:
+            await self._run.agent.hooks.before_tool_call.invoke(list(hooked))
+        except CancelledError as exc:
+            self._run.token.cancel(exc.reason)
         task = asyncio.create_task(self._all(hooked))
-        async for event in self._run.channel.drain(task):
-            yield event
+        async with aclosing(self._run.channel.drain(task)) as events:
+            async for event in events:
+                yield event
 
     async def _all(self, hooked: list[HookedCall]) -> None:
         batch: list[tuple[int, HookedCall]] = []
@@ -71,20 +81,20 @@ class ToolPhase:
         await self._batch(batch)
 
     async def _batch(self, batch: list[tuple[int, HookedCall]]) -> None:
-        width = self._run.agent.config.max_parallel_calls
-        for start in range(0, len(batch), width):
-            await asyncio.gather(*(self._one(index, call) for index, call in batch[start : start + width]))
+        room = asyncio.Semaphore(max(1, self._run.agent.config.max_parallel_calls))
+
+        async def when_free(index: int, call: HookedCall) -> None:
+            async with room:
+                await self._one(index, call)
+
+        await asyncio.gather(*(when_free(index, call) for index, call in batch))
 
     async def _one(self, index: int, call: HookedCall) -> None:
-        run, agent = self._run, self._run.agent
-        run.channel.put(ToolStarted(agent=agent.name, call_id=call.id, tool=call.name, args=_shown(call.arguments)))
+        run, agent, call_id = self._run, self._run.agent, self._calls[index].id
+        run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=_shown(call.arguments)))
         started = time.monotonic()
-        scope = run.scope(call.id)
-        result = await self._through_hooks(call, scope)
-        for replaced in await agent.hooks.after_tool_call.invoke(call, result):
-            if isinstance(replaced, Result):
-                result = replaced
-        result, display = self._unpack(result)
+        scope = run.scope(call_id)
+        result, display = self._unpack(await self._hooked(call, call_id, scope))
         value, content, result = _as_text(result)
         error = result.value if result.is_err() else None
         content = clip(content, agent.config.max_output)
@@ -93,11 +103,11 @@ class ToolPhase:
         tool = run.toolbox.get(call.name)
         if tool is not None and tool.attr.ends_run and result.is_ok():
             self.final = result
-        self._results[index] = Message("tool", content, tool_call_id=call.id, tool_name=call.name)
+        self._results[index] = Message("tool", content, tool_call_id=call_id, tool_name=call.name)
         run.channel.put(
             ToolCompleted(
                 agent=agent.name,
-                call_id=call.id,
+                call_id=call_id,
                 tool=call.name,
                 ok=result.is_ok(),
                 status=result.status,
@@ -125,21 +135,32 @@ class ToolPhase:
             )
         return Result.Ok(output.value), output.display
 
-    async def _through_hooks(self, call: HookedCall, scope: CallScope) -> Result[Any, Any]:
+    async def _hooked(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
+        """Make the call through the hooks around it; a hook that cancels ends the run, not the call's result."""
+        hooks, token = self._run.agent.hooks, self._run.token
+
         async def last(inner: HookedCall) -> Result[Any, Any]:
-            return await self._call(inner, scope)
+            return await self._call(inner, call_id, scope)
 
         chain = last
-        for wrapper in reversed(self._run.agent.hooks.wrap_tool_call.take()):
+        for wrapper in reversed(hooks.wrap_tool_call.take()):
             chain = _wrapped(wrapper, chain)
-        return await chain(call)
+        result = _cancelled(_STOPPED)
+        try:
+            result = await chain(call)
+            for replaced in await hooks.after_tool_call.invoke(call, result):
+                if isinstance(replaced, Result):
+                    result = replaced
+        except CancelledError as exc:
+            token.cancel(exc.reason)
+        return result
 
-    async def _call(self, call: HookedCall, scope: CallScope) -> Result[Any, Any]:
+    async def _call(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
         if call.denied is not None:
             reason = call.denied
             return failure(Denied(f"A hook denied the call of {call.name}: {reason}", source="hook", reason=reason))
         if call.result is not None:
-            return call.result
+            return call.result if isinstance(call.result, Result) else Result.Ok(call.result)
         if self._run.token.reason is not None:
             return _cancelled(_NOT_RUN)
         if self._cut:
@@ -150,47 +171,82 @@ class ToolPhase:
             )
         try:
             tool, prepared = self._run.toolbox.prepare(
-                self._run.agent, call.name, call.arguments, self._run.context, call_id=call.id, scope=scope
+                self._run.agent, call.name, call.arguments, self._run.context, call_id=call_id, scope=scope
             )
-        except ToolCallFormatError as exc:
+        except XunError as exc:
             return failure(exc)
         return await self._settle(tool, prepared)
 
     async def _settle(self, tool: Function, prepared: Callable[[], Any]) -> Result[Any, Any]:
+        run, limit = self._run, tool.attr.timeout
+        begun = threading.Event()
         work: asyncio.Future[Result[Any, Any]]
-        work = asyncio.ensure_future(prepared() if tool.is_async else self._run.runner.run(prepared))
-        stopped = asyncio.ensure_future(self._run.stopped.wait())
+        work = asyncio.ensure_future(self._place(tool, prepared, begun))
+        stopped = asyncio.ensure_future(run.stopped.wait())
         try:
-            await asyncio.wait({work, stopped}, timeout=tool.attr.timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, stopped}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not stopped.done():
-                work.cancel()
-                return timed_out(tool, tool.attr.timeout or 0.0)
+                return timed_out(tool, limit or 0.0)
             if not work.done():
-                if tool.is_async:
+                if tool.is_async or not begun.is_set():
                     work.cancel()
-                await asyncio.wait({work}, timeout=self._run.agent.config.cancel_grace)
+                await asyncio.wait({work}, timeout=run.agent.config.cancel_grace)
+            return self._outcome(work, begun.is_set())
         finally:
             stopped.cancel()
-        return self._outcome(work)
-
-    def _outcome(self, work: asyncio.Future[Result[Any, Any]]) -> Result[Any, Any]:
-        if not work.done():
             work.cancel()
+
+    async def _place(self, tool: Function, prepared: Callable[[], Any], begun: threading.Event) -> Result[Any, Any]:
+        """Make the call where it belongs: in the loop, on the caller's thread, or in a worker thread."""
+
+        def begin() -> Any:
+            begun.set()
+            return prepared()
+
+        if tool.is_async:
+            return cast("Result[Any, Any]", await guarded(begin))
+        if tool.attr.timeout is not None:
+            # A thread of its own can be given up; the caller's thread would have to wait.
+            return cast("Result[Any, Any]", await in_thread(begin))
+        return cast("Result[Any, Any]", await self._run.runner.run(begin))
+
+    def _outcome(self, work: asyncio.Future[Result[Any, Any]], begun: bool) -> Result[Any, Any]:
+        if not work.done():
             return _cancelled(_ABANDONED)
         if work.cancelled():
-            return _cancelled(_STOPPED)
+            return _cancelled(_STOPPED if begun else _NOT_RUN)
         exc = work.exception()
         if exc is None:
             return work.result()
         if isinstance(exc, CancelledError):
             self._run.token.cancel(exc.reason)
             return _cancelled(_STOPPED)
+        if isinstance(exc, ToolExit):
+            self._run.ends_with(exc.cause)
+            return _cancelled(_STOPPED)
         raise exc
 
 
 def _wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
     async def call(hooked: HookedCall) -> Result[Any, Any]:
-        value = await wrapper(hooked, inner)
+        made: list[Result[Any, Any]] = []
+
+        async def go_on(given: HookedCall) -> Result[Any, Any]:
+            made.append(await inner(given))
+            return made[-1]
+
+        try:
+            value = wrapper(hooked, go_on)
+            if inspect.isawaitable(value):
+                value = await value
+        except CancelledError:
+            raise
+        except (Denied, ToolError) as exc:
+            # These two are a handler's way to say no; anything else is a fault of the handler.
+            return failure(exc)
+        except Exception:  # noqa: BLE001 - the boundary of foreign code
+            _log.exception("hook wrap_tool_call: %r failed and was passed over", wrapper)
+            return made[-1] if made else cast("Result[Any, Any]", await inner(hooked))
         return value if isinstance(value, Result) else Result.Ok(value)
 
     return call
@@ -205,10 +261,9 @@ def _as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
     if result.is_ok():
         try:
             value = to_jsonable(result.value)
-        except TypeError as exc:
-            result = failure(exc)
-        else:
             return value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), result
+        except Exception as exc:  # noqa: BLE001 - model_dump and to_json are foreign code
+            result = failure(exc)
     error = result.value
     return None, error.error if isinstance(error, ErrorInfo) else str(error), result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 
@@ -34,7 +34,7 @@ class Channel:
             items.append(self._queue.get_nowait())
         return items
 
-    async def drain(self, task: asyncio.Task[Any]) -> AsyncIterator[Any]:
+    async def drain(self, task: asyncio.Task[Any]) -> AsyncGenerator[Any, None]:
         """Yield items until *task* is done and all that it put is out; then raise what it raised.
 
         Leaving early cancels the task and waits for it.

@@ -20,7 +20,7 @@ class AgentConfig:
         max_tokens: Tokens of one run, sub-agents included; None for no limit.
         max_cost_usd: US dollars of one run; None for no limit.
         max_seconds: Wall time of one run; None for no limit.
-        max_bad_calls: Malformed calls in a row that end the run.
+        max_bad_calls: Messages in a row whose calls were all malformed that end the run.
         max_parallel_calls: Tool calls of one message that run at the same time.
         max_output: Characters of one tool result that the model reads; more is cut in the middle.
         schema_attempts: Tries to meet ``execute(schema=)``.

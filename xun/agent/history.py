@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,8 +20,9 @@ def normalise(history: Sequence[Message]) -> list[Message]:
     """Return *history* as every provider accepts it; a pure function, the same live and on resume.
 
     Every call is answered exactly once, directly after it and in order; results of unknown calls
-    are dropped; ids are unique; names hold only letters, digits, ``_`` and ``-``; no text holds a
-    lone surrogate; there is no assistant message without text and calls.
+    are dropped, and what came between a call and its result follows the results. Ids are unique;
+    names hold only letters, digits, ``_`` and ``-``; arguments are the text of a JSON object; no
+    text holds a lone surrogate; there is no assistant message without text and calls.
     """
     messages: list[Message] = []
     used: set[str] = set()
@@ -33,15 +35,20 @@ def normalise(history: Sequence[Message]) -> list[Message]:
         if message.role != "assistant":
             messages.append(_clean(message))
             continue
-        results: dict[str, Message] = {}
-        while index < len(history) and history[index].role == "tool":
-            results.setdefault(history[index].tool_call_id, history[index])
+        results: dict[str, list[Message]] = {}
+        between: list[Message] = []
+        while index < len(history) and history[index].role != "assistant":
+            if history[index].role == "tool":
+                results.setdefault(history[index].tool_call_id, []).append(history[index])
+            else:
+                between.append(_clean(history[index]))
             index += 1
         messages.extend(_step(message, results, used))
+        messages.extend(between)
     return messages
 
 
-def _step(message: Message, results: dict[str, Message], used: set[str]) -> list[Message]:
+def _step(message: Message, results: dict[str, list[Message]], used: set[str]) -> list[Message]:
     if not message.tool_calls:
         return [_clean(message)] if message.text else []
     calls: list[ToolCall] = []
@@ -49,11 +56,22 @@ def _step(message: Message, results: dict[str, Message], used: set[str]) -> list
     for call in message.tool_calls:
         unique = _unique(call.id, used)
         name = _NAME.sub("_", call.name)[:64] or "unnamed"
-        result = results.pop(call.id, None)
-        text = _UNANSWERED if result is None else scrub(result.text)
-        calls.append(ToolCall(unique, name, scrub(call.arguments) or "{}"))
+        found = results.get(call.id)
+        text = scrub(found.pop(0).text) if found else _UNANSWERED
+        calls.append(ToolCall(unique, name, _arguments(call.arguments)))
         answers.append(Message("tool", text, tool_call_id=unique, tool_name=name))
     return [replace(_clean(message), tool_calls=tuple(calls)), *answers]
+
+
+def _arguments(text: str) -> str:
+    """Return arguments that a provider can decode; it did not run if it had to be wrapped."""
+    text = scrub(text) if text.strip() else "{}"
+    try:
+        if isinstance(json.loads(text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    return json.dumps({"malformed_arguments": text}, ensure_ascii=False)
 
 
 def _unique(call_id: str, used: set[str]) -> str:

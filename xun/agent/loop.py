@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.answer import SchemaCheck, SchemaNotMet
@@ -15,16 +16,9 @@ from xun.agent.calls import ToolPhase, live_output
 from xun.agent.channel import Channel
 from xun.agent.history import attachments, normalise
 from xun.agent.hooks import ModelCallDraft, StepEnd
+from xun.agent.limits import check_limits
 from xun.agent.runner import SyncRunner
-from xun.errors import (
-    BudgetReached,
-    CancelledError,
-    ModelError,
-    RunError,
-    StepLimitReached,
-    ToolCallFormatError,
-    XunError,
-)
+from xun.errors import CancelledError, ModelReplyInvalid, RunError, ToolCallFormatError, XunError
 from xun.events import (
     ContextAdded,
     Error,
@@ -58,6 +52,8 @@ class Run:
 
     Attributes:
         result: The outcome, once `events` is through.
+        fatal: What a tool raised to end the process; whoever drives the run raises it again.
+        begun: `events` has begun, so that the run has a loop and a channel.
     """
 
     def __init__(
@@ -73,33 +69,33 @@ class Run:
         shown: str = "",
     ) -> None:
         self.agent, self.toolbox, self.runner, self.context = agent, toolbox, runner, context
+        self.max_steps, self.started, self.begun = max_iterations, 0.0, False
+        self.fatal: BaseException | None = None
         self.token = agent.new_token()
         self.result: Result[Any, ErrorInfo] = Result.Err(ErrorInfo("The run did not start."))
         self.usage = Usage()
         self.steps = 0
-        self._prompt, self._max_steps, self._shown = prompt, max_iterations, shown
+        self._prompt, self._shown = prompt, shown
         self._check = None if schema is None else SchemaCheck(schema, agent.config.schema_attempts)
-        self._reply = ModelReply()
+        self._reply: ModelReply | None = None
         self._partial: list[str] = []
         self._bad_in_row = 0
-        self._started = 0.0
 
     # -- the stream -----------------------------------------------------------------------------
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         """Run to the end and yield what happens."""
         self.loop = asyncio.get_running_loop()
         self.channel = Channel()
         self.stopped = asyncio.Event()
-        self._started = time.monotonic()
+        self.started = time.monotonic()
+        self.begun = True
         forget = self.token.on_cancel(lambda _: self.loop.call_soon_threadsafe(self.stopped.set))
-        self.agent.run_begins(self)
         stop = "done"
         try:
-            async for event in self._opening():
-                yield event
-            async for event in self._steps():
-                yield event
+            async with aclosing(self._through()) as events:
+                async for event in events:
+                    yield event
         except CancelledError as exc:
             stop = "interrupted"
             self._fail(exc, "cancelled", f"Interrupted: {exc.reason}", "cancelled")
@@ -107,14 +103,32 @@ class Run:
             stop = "limit" if isinstance(exc, RunError) else "error"
             self._fail(exc, "error", str(exc), exc.kind)
             retryable, status = getattr(exc, "retryable", False), getattr(exc, "status", None)
-            yield self._event(Error, kind=exc.kind, message=str(exc), retryable=retryable, status=status)
+            self._put(Error, kind=exc.kind, message=str(exc), retryable=retryable, status=status)
+        except BaseException as exc:
+            self._fail(exc, "error", f"The run broke off: {exc!r}", type(exc).__name__)
+            raise
         finally:
             forget()
             self.token.detach()
             self.agent.run_ends(self)
+        # What a person said too late for this run is part of the conversation all the same.
+        for steer in self._steers():
+            self.channel.put(steer)
         for event in self.channel.take_all():
             yield event
         yield self._completed(stop)
+
+    async def _through(self) -> AsyncGenerator[Event, None]:
+        async for event in self._opening():
+            yield event
+        async with aclosing(self._steps()) as events:
+            async for event in events:
+                yield event
+
+    def ends_with(self, cause: BaseException) -> None:
+        """End the run because a tool wants the process to end."""
+        self.fatal = cause
+        self.token.cancel(f"a tool raised {type(cause).__name__}")
 
     def _fail(self, exc: BaseException, status: Status, text: str, kind: str) -> None:
         self.result = Result.Err(ErrorInfo(text, repr(exc), kind), status)
@@ -123,11 +137,11 @@ class Run:
         ok = self.result.is_ok()
         value = self._check.jsonable(self.result.value) if ok and self._check is not None else None
         text = self.result.value_str() if ok and self._check is None else ""
-        duration = round((time.monotonic() - self._started) * 1000)
+        duration = round((time.monotonic() - self.started) * 1000)
         name = self.agent.name
         return TurnCompleted(agent=name, stop=stop, text=text, value=value, steps=self.steps, duration_ms=duration)
 
-    async def _opening(self) -> AsyncIterator[Event]:
+    async def _opening(self) -> AsyncGenerator[Event, None]:
         history = self.agent.history
         if self._prompt is not None:
             history.append(self._prompt)
@@ -137,18 +151,23 @@ class Run:
             raise RunError("There is nothing to answer: call instruct() with a text before execute().", kind="no_input")
         await self.agent.hooks.before_execution.invoke(self.agent)
 
-    async def _steps(self) -> AsyncIterator[Event]:
+    async def _steps(self) -> AsyncGenerator[Event, None]:
         while True:
-            self._check_limits()
+            check_limits(self)
             self.steps += 1
-            async for event in self._ask():
-                yield event
-            reply = self._reply
+            async with aclosing(self._ask()) as events:
+                async for event in events:
+                    yield event
+            reply = self._reply or ModelReply()
             if reply.tool_calls:
                 phase = ToolPhase(self, reply.tool_calls, cut=reply.finish_reason not in _COMPLETE)
-                async for event in phase.events():
-                    yield event
-                self._after_calls(phase)
+                try:
+                    async with aclosing(phase.events()) as events:
+                        async for event in events:
+                            yield event
+                finally:
+                    self.agent.history.extend(phase.messages)
+                self._after_calls(phase, reply)
                 async for event in self._end_of_step():
                     yield event
                 if phase.final is not None:
@@ -161,32 +180,54 @@ class Run:
 
     # -- one step -------------------------------------------------------------------------------
 
-    async def _ask(self) -> AsyncIterator[Event]:
+    async def _ask(self) -> AsyncGenerator[Event, None]:
         """Make one model request; the complete reply is in the history and out as an event at the end."""
-        self._partial = []
+        self._partial, self._reply = [], None
         task = asyncio.create_task(self._stream(await self._request()))
         forget = self.token.on_cancel(lambda _: self.loop.call_soon_threadsafe(task.cancel))
         try:
-            async for event in self.channel.drain(task):
-                yield event
+            async with aclosing(self.channel.drain(task)) as events:
+                async for event in events:
+                    yield event
+        except CancelledError as exc:
+            self.token.cancel(exc.reason)
+        except (asyncio.CancelledError, GeneratorExit):
+            self._keep_partial()
+            raise
         finally:
             forget()
-        if self.token.reason is not None:
-            text = "".join(self._partial)
-            if text:
-                self.agent.history.append(Message("assistant", text))
-                yield self._event(MessageCompleted, text=text, partial=True)
-            raise CancelledError(self.token.reason)
         reply = self._reply
+        if self.token.reason is not None:
+            if reply is not None:
+                self.agent.add_usage(reply.usage, self)
+                yield self._usage_event(reply.usage)
+            if self._keep_partial():
+                yield self._event(MessageCompleted, text="".join(self._partial), partial=True)
+            raise CancelledError(self.token.reason)
+        if reply is None:
+            raise ModelReplyInvalid("The model's stream ended without an answer.")
         self.agent.add_usage(reply.usage, self)
+        for event in self._replied(reply):
+            yield event
+
+    def _keep_partial(self) -> bool:
+        text = "".join(self._partial)
+        if text:
+            self.agent.history.append(Message("assistant", text))
+        return bool(text)
+
+    def _replied(self, reply: ModelReply) -> Sequence[Event]:
         self.agent.history.append(
             Message("assistant", reply.text, tool_calls=reply.tool_calls, reasoning=reply.reasoning)
         )
         calls = tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls)
-        yield self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning)
-        yield self._usage_event(reply.usage)
+        events = [
+            self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning),
+            self._usage_event(reply.usage),
+        ]
         if reply.finish_reason not in _COMPLETE:
-            yield self._event(Notice, level="warning", text=f"The reply was cut ({reply.finish_reason}).")
+            events.append(self._event(Notice, level="warning", text=f"The reply was cut ({reply.finish_reason})."))
+        return events
 
     async def _request(self) -> ModelRequest:
         agent = self.agent
@@ -204,7 +245,6 @@ class Run:
         agent, put = self.agent, self.channel.put
         policy = RetryPolicy(attempts=agent.config.retry_attempts)
         model = await agent.aresolve_model()
-        seen = False
         async for item in stream_with_retry(model, request, policy=policy):
             if isinstance(item, TextDelta):
                 self._partial.append(item.text)
@@ -215,29 +255,25 @@ class Run:
                 put(ReasoningDelta(agent=agent.name, text=item.text))
             elif isinstance(item, Retrying):
                 self._partial = []
-                put(
-                    self._event(
-                        Retry, attempt=item.attempt, attempts=item.attempts, delay=item.delay, reason=item.reason
-                    )
-                )
+                self._put(Retry, attempt=item.attempt, attempts=item.attempts, delay=item.delay, reason=item.reason)
             else:
-                self._reply, seen = item, True
-        if not seen:
-            raise ModelError("The model's stream ended without an answer.", kind="bad_reply", retryable=True)
+                self._reply = item
+            if self.token.reason is not None:
+                # A model whose pieces never wait gives a cancellation no other chance.
+                return
 
-    def _after_calls(self, phase: ToolPhase) -> None:
-        self.agent.history.extend(phase.messages)
+    def _after_calls(self, phase: ToolPhase, reply: ModelReply) -> None:
         if self.token.reason is not None:
             raise CancelledError(self.token.reason)
-        calls = len(self._reply.tool_calls)
-        self._bad_in_row = self._bad_in_row + phase.bad_calls if phase.bad_calls == calls else 0
+        # Counted by message: the model can correct itself only between two of them.
+        self._bad_in_row = self._bad_in_row + 1 if phase.bad_calls == len(reply.tool_calls) else 0
         if self._bad_in_row >= self.agent.config.max_bad_calls:
             raise ToolCallFormatError(
-                f"The model sent {self._bad_in_row} malformed tool calls in a row; the run ended. "
-                "Ask again, or choose another model."
+                f"The model sent {self._bad_in_row} messages in a row whose tool calls were all malformed; "
+                "the run ended. Ask again, or choose another model."
             )
 
-    async def _end_of_step(self) -> AsyncIterator[Event]:
+    async def _end_of_step(self) -> AsyncGenerator[Event, None]:
         end = StepEnd(self.agent)
         await self.agent.hooks.after_execution_step.invoke(end)
         for message in end.added:
@@ -262,25 +298,11 @@ class Run:
             if exc.final:
                 raise
             self.agent.history.append(Message("user", str(exc)))
-            self.channel.put(self._event(ContextAdded, text=str(exc)))
+            self._put(ContextAdded, text=str(exc))
             return False
         return True
 
-    # -- limits and small things ----------------------------------------------------------------
-
-    def _check_limits(self) -> None:
-        config = self.agent.config
-        if self.token.reason is not None:
-            raise CancelledError(self.token.reason)
-        if self.steps >= self._max_steps:
-            raise StepLimitReached(f"The run used all of its {self._max_steps} steps without an answer.")
-        used = self.usage.input + self.usage.output
-        if config.max_tokens is not None and used >= config.max_tokens:
-            raise BudgetReached(f"The run used {used} tokens; its limit is {config.max_tokens}.")
-        if config.max_cost_usd is not None and self.usage.cost_usd >= config.max_cost_usd:
-            raise BudgetReached(f"The run cost ${self.usage.cost_usd:.4f}; its limit is ${config.max_cost_usd:g}.")
-        if config.max_seconds is not None and time.monotonic() - self._started >= config.max_seconds:
-            raise BudgetReached(f"The run passed its time limit of {config.max_seconds:g} s.")
+    # -- small things ---------------------------------------------------------------------------
 
     def scope(self, call_id: str) -> CallScope:
         """Return what a tool call may use of this run."""
@@ -295,6 +317,9 @@ class Run:
 
     def _event(self, cls: type[Any], **values: Any) -> Any:
         return cls(agent=self.agent.name, **values)
+
+    def _put(self, cls: type[Any], **values: Any) -> None:
+        self.channel.put(self._event(cls, **values))
 
     def _usage_event(self, usage: Usage) -> Event:
         window = self.agent.context_window

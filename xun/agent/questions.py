@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xun.choice import ChoiceOutcome, ChoiceRequest, Option
 from xun.errors import CancelledError, Denied
+from xun.events import Notice
 from xun.tools.running import run_blocking
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]
         CancelledError: The run was cancelled while the question was open.
     """
     if agent.config.auto_confirm and not request.skip_auto_confirm:
-        return ChoiceOutcome(_default(request), "auto", decided_by="auto_confirm")
+        return ChoiceOutcome(_default(agent, request), "auto", decided_by="auto_confirm")
     if agent.chooser is None:
         raise NobodyToAsk(request.prompt)
     token = agent.current_token()
@@ -61,10 +62,13 @@ async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]
         forget()
 
 
-def _default(request: ChoiceRequest) -> Any:
+def _default(agent: Agent[Any], request: ChoiceRequest) -> Any:
     if request.default is not None:
         return request.default
-    return request.options[0].value if request.options else ""
+    value = request.options[0].value if request.options else ""
+    text = f"auto_confirm chose the first answer, {value!r}, since the question has no default: {request.prompt}"
+    agent.record(Notice(agent=agent.name, level="warning", text=text))
+    return value
 
 
 def _wait_for(agent: Agent[Any], coroutine: Coroutine[Any, Any, T]) -> T:

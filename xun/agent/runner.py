@@ -7,11 +7,11 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Protocol, TypeVar
 
 from xun.errors import CancelledError
-from xun.tools.running import in_thread
+from xun.tools.running import EXITS, ToolExit, in_thread
 
 T = TypeVar("T")
 
@@ -74,8 +74,10 @@ class CallerRunner:
         try:
             value = call()
         except KeyboardInterrupt:
-            future.set_exception(CancelledError("interrupted"))
+            future.set_exception(CancelledError("interrupted (Ctrl-C)"))
             raise
+        except EXITS as exc:
+            future.set_exception(ToolExit(exc))
         except BaseException as exc:  # noqa: BLE001 - handed to the engine, which decides
             future.set_exception(exc)
         else:
@@ -87,23 +89,37 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._open: set[Future[Any]] = set()
         self._thread = threading.Thread(target=self._work, name="xun-engine", daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
         with contextlib.suppress(RuntimeError):
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Run *coroutine* in the loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        return future
 
-    def close(self) -> None:
-        """End the loop and its thread."""
+    def close(self, patience: float = 0.0) -> None:
+        """End the loop and its thread; what runs in it gets *patience* seconds to end by itself."""
         if self._loop.is_closed():
             return
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        if threading.current_thread() is self._thread:
+            # The collector may come by on this very thread; it can't wait for itself.
+            self._loop.call_soon(self._loop.stop)
+            return
+        wait(tuple(self._open), timeout=patience)
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)

@@ -12,6 +12,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "__xun_tool__"
 
+WATCHERS = "__xun_attr_watchers__"
+"""Where a function keeps who wants to know of metadata attached after it was registered."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolAttr:
@@ -43,7 +46,8 @@ def tool_attr(
         required_capabilities: The tool is offered only to models that have all of these.
         override: The tool may replace, silently, another of its name.
         description: Replaces the docstring as what the model reads.
-        timeout: Seconds after which a call ends with the status "timeout".
+        timeout: Seconds after which a call ends with the status "timeout". A sync tool with a limit always runs
+            in a worker thread, since the caller's own could not be taken back from it.
         sequential: A call of this tool runs alone, not beside others of the same message.
         ends_run: A successful result is the answer of the run and ends it.
     """
@@ -51,6 +55,8 @@ def tool_attr(
 
     def mark(func: F) -> F:
         setattr(func, _MARK, attr)
+        for renew in getattr(func, WATCHERS, ()):
+            renew(func)
         return func
 
     return mark

@@ -16,31 +16,45 @@ MAX_IMAGE_BYTES = 10 * 1024 * 1024
 
 
 def media_type(data: bytes) -> str | None:
-    """Return the type that the content shows: PNG, JPEG, WebP or GIF; None for anything else."""
-    if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 33 and data[12:16] == b"IHDR":
-        width, height = struct.unpack(">II", data[16:24])
-        return "image/png" if width and height else None
-    if data[:3] == b"\xff\xd8\xff" and len(data) > 20:
-        return "image/jpeg"
-    if data[:6] in (b"GIF87a", b"GIF89a") and len(data) > 13:
-        return "image/gif"
+    """Return the type that the content shows: PNG, JPEG, WebP or GIF.
+
+    None for anything else, also for an image that is cut short.
+    """
+    if data[:8] == b"\x89PNG\r\n\x1a\n":
+        return "image/png" if _whole_png(data) else None
+    if data[:3] == b"\xff\xd8\xff":
+        return "image/jpeg" if b"\xff\xd9" in data[-4096:] else None
+    if data[:6] in (b"GIF87a", b"GIF89a"):
+        return "image/gif" if len(data) > 13 and data.rstrip(b"\0")[-1:] == b";" else None
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) > 20:
-        return "image/webp"
+        return "image/webp" if int.from_bytes(data[4:8], "little") <= len(data) - 8 else None
     return None
+
+
+def _whole_png(data: bytes) -> bool:
+    if data[12:16] != b"IHDR" or len(data) < 33 or 0 in struct.unpack(">II", data[16:24]):
+        return False
+    place = 8
+    while place + 12 <= len(data):
+        size, kind = struct.unpack(">I4s", data[place : place + 8])
+        if kind == b"IEND":
+            return True
+        place += size + 12
+    return False
 
 
 def check_image(image: Image | bytes) -> Image:
     """Return *image* with the media type of its content.
 
     Raises:
-        ValueError: It is empty, no PNG, JPEG, WebP or GIF, or larger than 10 MiB.
+        ValueError: It is empty, damaged, no PNG, JPEG, WebP or GIF, or larger than 10 MiB.
     """
     data = image.data if isinstance(image, Image) else bytes(image)
     if len(data) > MAX_IMAGE_BYTES:
         raise ValueError(f"The image has {len(data)} bytes; the limit is {MAX_IMAGE_BYTES}. Scale it down first.")
     kind = media_type(data)
     if kind is None:
-        raise ValueError("Not a PNG, JPEG, WebP or GIF image: the content shows none of these formats")
+        raise ValueError("Not a PNG, JPEG, WebP or GIF image: the content shows none of these formats, or is cut short")
     return Image(data, kind)
 
 

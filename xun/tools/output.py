@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xun._serialize import to_jsonable
 from xun.messages import Image
 
 
@@ -24,3 +25,7 @@ class ToolOutput:
     display: str = ""
     images: Sequence[Image | bytes] = ()
     msg: str = ""
+
+    def to_json(self) -> Any:
+        """Return the value as JSON: what the model would read."""
+        return to_jsonable(self.value)

@@ -14,6 +14,22 @@ from xun.tools.function import Function
 T = TypeVar("T")
 
 
+class ToolExit(Exception):
+    """A tool asked the whole process to end; carried past the event loop, which such an exception would break.
+
+    Attributes:
+        cause: What the tool raised.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(repr(cause))
+        self.cause = cause
+
+
+EXITS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Exceptions that end a process rather than a call."""
+
+
 def run_sync(tool: Function, call: Callable[[], Any]) -> Result[Any, Any]:
     """Make the call on this thread; an async tool, or one with a time limit, runs beside it."""
     if tool.is_async or tool.attr.timeout is not None:
@@ -25,12 +41,20 @@ async def run_async(tool: Function, call: Callable[[], Any]) -> Result[Any, Any]
     """Make the call without blocking the event loop, within the tool's own time limit."""
     limit = tool.attr.timeout
     work: Any = call() if tool.is_async else in_thread(call)
-    if limit is None:
-        return cast("Result[Any, Any]", await work)
     try:
-        return cast("Result[Any, Any]", await asyncio.wait_for(work, limit))
+        return cast("Result[Any, Any]", await (work if limit is None else asyncio.wait_for(work, limit)))
     except TimeoutError:
-        return timed_out(tool, limit)
+        return timed_out(tool, limit or 0.0)
+    except ToolExit as exc:
+        raise exc.cause from None
+
+
+async def guarded(call: Callable[[], Any]) -> Any:
+    """Await an async call; `ToolExit` takes the place of what would end the event loop."""
+    try:
+        return await call()
+    except EXITS as exc:
+        raise ToolExit(exc) from None
 
 
 def timed_out(tool: Function, limit: float) -> Result[Any, ErrorInfo]:
@@ -43,6 +67,9 @@ async def in_thread(call: Callable[[], T]) -> T:
     """Run *call* in a thread of its own, with the context variables copied.
 
     The thread is a daemon: a tool that ignores cancellation can't keep the process alive.
+
+    Raises:
+        ToolExit: *call* raised what ends a process.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -57,9 +84,12 @@ async def in_thread(call: Callable[[], T]) -> T:
             future.set_exception(error)
 
     def work() -> None:
-        value, error = None, None
+        value: Any = None
+        error: BaseException | None = None
         try:
             value = context.run(call)
+        except EXITS as exc:
+            error = ToolExit(exc)
         except BaseException as exc:  # noqa: BLE001 - handed to the awaiting side
             error = exc
         try:

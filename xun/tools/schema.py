@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
 
-from xun.errors import ToolCallFormatError
+from xun.errors import ConfigError, ToolCallFormatError
 from xun.tools.coerce import ListRule, list_rule, read_list
 from xun.tools.context import ToolCallContext
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _EMPTY = inspect.Parameter.empty
+_SHOWN_ERRORS = 10
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -47,21 +49,25 @@ class Signature:
 
     @cached_property
     def args_model(self) -> type[BaseModel]:
-        """The pydantic model of the arguments; extra fields are forbidden."""
-        from pydantic import ConfigDict, Field, create_model
+        """The pydantic model of the arguments; extra fields are forbidden.
 
-        fields: dict[str, Any] = {}
-        for index, param in enumerate(self.params):
-            default = ... if param.default is _EMPTY else param.default
-            if self.field_names[index] == param.name:
-                fields[param.name] = (param.annotation, default)
-            else:
-                fields[self.field_names[index]] = (param.annotation, Field(default, alias=param.name))
+        Raises:
+            ConfigError: A parameter has a type that can't come out of JSON; the text names it.
+        """
+        from pydantic import ConfigDict, create_model
+        from pydantic.errors import PydanticUserError
+
         config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+        fields: dict[str, Any] = {
+            name: _field(param, name) for param, name in zip(self.params, self.field_names, strict=True)
+        }
         try:
-            return create_model(f"{self.tool}_arguments", __config__=config, **fields)
-        except Exception as exc:
-            raise TypeError(f"Tool {self.tool}: a parameter type can't be described to a model: {exc}") from exc
+            model: type[BaseModel] = create_model(f"{self.tool}_arguments", __config__=config, **fields)
+            if not model.__pydantic_complete__:
+                model.model_rebuild()
+            return model
+        except (PydanticUserError, TypeError, NameError) as exc:
+            raise self._indescribable(exc) from exc
 
     @cached_property
     def field_names(self) -> tuple[str, ...]:
@@ -76,17 +82,28 @@ class Signature:
     @cached_property
     def json_schema(self) -> dict[str, Any]:
         """The JSON schema that the model sees."""
+        from pydantic.errors import PydanticInvalidForJsonSchema
         from pydantic.json_schema import GenerateJsonSchema
 
         class Quiet(GenerateJsonSchema):
             # A default that is no JSON value is left out of the schema; that is no reason to warn.
             ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
-        schema = self.args_model.model_json_schema(by_alias=True, schema_generator=Quiet)
+        try:
+            schema = self.args_model.model_json_schema(by_alias=True, schema_generator=Quiet)
+        except PydanticInvalidForJsonSchema as exc:
+            raise self._indescribable(exc) from exc
         schema.setdefault("properties", {})
         schema.setdefault("required", [])
         schema.pop("title", None)
         return schema
+
+    def _indescribable(self, exc: Exception) -> ConfigError:
+        first = str(exc).splitlines()[0]
+        return ConfigError(
+            f"Tool {self.tool}: a parameter has a type that can't be described to a model ({first}). "
+            "Annotate parameters with JSON types, a dataclass, an Enum or a pydantic model."
+        )
 
     @cached_property
     def _rules(self) -> dict[str, ListRule]:
@@ -130,6 +147,8 @@ class Signature:
             data = decode_object(self.tool, text)
         else:
             data = arguments
+        if not isinstance(data, dict):
+            raise _no_object(self.tool, data)
         changed = self._read_lists(data)
         if changed is data and isinstance(arguments, str):
             return text
@@ -158,7 +177,7 @@ class Signature:
         if any(error["type"] == "json_invalid" for error in errors):
             decode_object(self.tool, text)
         lines = []
-        for error in errors[:10]:
+        for error in errors[:_SHOWN_ERRORS]:
             where = ".".join(str(part) for part in error["loc"]) or "arguments"
             if error["type"] == "extra_forbidden":
                 names = ", ".join(param.name for param in self.params) or "none"
@@ -168,6 +187,8 @@ class Signature:
             else:
                 got = type(error.get("input")).__name__
                 lines.append(f"{where}: {error['msg'][:1].lower()}{error['msg'][1:]}, got {got}")
+        if len(errors) > _SHOWN_ERRORS:
+            lines.append(f"and {len(errors) - _SHOWN_ERRORS} more")
         return ToolCallFormatError(f"Tool {self.tool}: invalid arguments; the tool did not run.\n" + "\n".join(lines))
 
 
@@ -186,10 +207,27 @@ def decode_object(tool: str, text: str) -> dict[str, Any]:
             f"Tool {tool}: the arguments are not valid JSON ({exc}); the tool did not run. Send one JSON object."
         ) from None
     if not isinstance(data, dict):
-        raise ToolCallFormatError(
-            f"Tool {tool}: the arguments must be a JSON object, got {type(data).__name__}; the tool did not run."
-        )
+        raise _no_object(tool, data)
     return data
+
+
+def _no_object(tool: str, data: object) -> ToolCallFormatError:
+    return ToolCallFormatError(
+        f"Tool {tool}: the arguments must be a JSON object, got {type(data).__name__}; the tool did not run."
+    )
+
+
+def _field(param: Param, name: str) -> Any:
+    """Return the definition of a model field for *param*."""
+    from pydantic import Field
+
+    default = ... if param.default is _EMPTY else param.default
+    notes = get_args(param.annotation)[1:] if get_origin(param.annotation) is Annotated else ()
+    texts = [note for note in notes if isinstance(note, str)]
+    if name == param.name and not texts:
+        return (param.annotation, default)
+    alias = None if name == param.name else param.name
+    return (param.annotation, Field(default, alias=alias, description=texts[0] if texts else None))
 
 
 def read_signature(tool: str, func: Callable[..., Any]) -> Signature:
@@ -200,7 +238,7 @@ def read_signature(tool: str, func: Callable[..., Any]) -> Signature:
     annotations = _Annotations(func)
     declared = list(inspect.signature(func).parameters.values())
     for index, item in enumerate(declared):
-        if item.kind in _VARIADIC or (index == 0 and item.name in ("self", "cls") and item.annotation is _EMPTY):
+        if item.kind in _VARIADIC or (index == 0 and item.name in ("self", "cls")):
             continue
         annotation = annotations.resolve(item)
         if _is_context(annotation, item.annotation):
@@ -221,23 +259,41 @@ class _Annotations:
         target = inspect.unwrap(getattr(func, "func", func))
         if not inspect.isroutine(target) and not inspect.isclass(target):
             target = type(target).__call__
-        target = getattr(target, "__func__", target)
+        target = inspect.unwrap(getattr(target, "__func__", target))
         self._globals = getattr(target, "__globals__", {})
-        self._locals = {}
-        if isinstance(target, types.FunctionType):
-            self._locals = dict(inspect.getclosurevars(target).nonlocals)
+        self._locals = _enclosed(target)
 
     def resolve(self, item: inspect.Parameter) -> Any:
         annotation = item.annotation
         if annotation is _EMPTY:
             return Any if item.default is _EMPTY or item.default is None else type(item.default)
-        if not isinstance(annotation, str):
+        if not _is_open(annotation):
             return annotation
+        holder = types.SimpleNamespace(__annotations__={"it": annotation})
         try:
             # The annotation is source text of the tool's own module, which has run already.
-            return eval(annotation, self._globals, self._locals)
+            return get_type_hints(holder, self._globals, self._locals, include_extras=True)["it"]
         except (NameError, AttributeError, SyntaxError, TypeError):
             return Any
+
+
+def _enclosed(func: Any) -> dict[str, Any]:
+    """Return the variables of the functions around *func* that its body uses."""
+    names = func.__code__.co_freevars if isinstance(func, types.FunctionType) else ()
+    found = {}
+    for name, cell in zip(names, getattr(func, "__closure__", None) or (), strict=False):
+        with contextlib.suppress(ValueError):  # not assigned yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def _is_open(annotation: Any) -> bool:
+    """Tell whether *annotation* holds a name that is still text."""
+    if isinstance(annotation, str | ForwardRef):
+        return True
+    if get_origin(annotation) is Annotated:
+        return _is_open(get_args(annotation)[0])
+    return get_origin(annotation) is not Literal and any(_is_open(arg) for arg in get_args(annotation))
 
 
 def _is_context(annotation: Any, written: Any) -> bool:

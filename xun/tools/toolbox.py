@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from xun.errors import ToolCallFormatError, ToolConflict
 from xun.result import Result
+from xun.tools.attr import WATCHERS
 from xun.tools.context import CallScope, ToolCallContext
 from xun.tools.function import Function
 from xun.tools.groups import GROUPS, load_group, load_subagent_tools
@@ -63,12 +66,33 @@ class ToolBox:
         if func is None:
 
             def decorate(inner: F) -> F:
-                self.register(_renamed(inner, name))
+                self._watch(inner, name)
                 return inner
 
             return decorate
-        self.register(func)
+        self._watch(func, name)
         return func
+
+    def _watch(self, func: Callable[..., Any], name: str | None) -> None:
+        """Register *func*, and again when `tool_attr` is applied to it afterwards."""
+        held = [_renamed(func, name)]
+        self.register(held[0])
+        box = weakref.ref(self)
+
+        def renew(changed: Callable[..., Any]) -> None:
+            owner = box()
+            if owner is not None and owner._tools.get(held[0].name) is held[0]:
+                owner._replace(held[0], new := _renamed(changed, name))
+                held[0] = new
+
+        with contextlib.suppress(AttributeError):  # a bound method takes no attributes
+            setattr(func, WATCHERS, (*getattr(func, WATCHERS, ()), renew))
+
+    def _replace(self, old: Function, new: Function) -> None:
+        table: dict[str, Function] = {}
+        for tool in self._tools.values():
+            _place(table, new if tool is old else tool)
+        self._tools = table
 
     def with_defaults(self, *groups: str) -> ToolBox:
         """Register built-in tool groups; all of them when none is named.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from xun.choice import DENY, GRANT, ChoiceOutcome, ChoiceRequest
+from xun.choice import DENY, GRANT, ChoiceOutcome, ChoiceRequest, subject_of
 from xun.errors import Denied
 from xun.events import ApprovalRequested, ApprovalResolved
 
@@ -136,6 +136,7 @@ def _resolved(request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> ApprovalRe
         call_id=request.call_id,
         kind=request.kind,
         choice=outcome.choice,
+        subject=subject_of(request),
         source=outcome.decided_by if outcome.source == "auto" else "user",
         reason=outcome.reason,
         edited=outcome.edited,

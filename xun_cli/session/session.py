@@ -137,7 +137,9 @@ class Session:
             and event.source in ("headless", "none", "risk")
             and event.choice != "allow"
         ):
-            self.denied.append({"call_id": event.call_id, "kind": event.kind, "source": event.source})
+            self.denied.append(
+                {"call_id": event.call_id, "kind": event.kind, "subject": event.subject, "source": event.source}
+            )
         elif isinstance(event, TurnStarted) and event.agent == self.agent.name:
             self.turn = self.agent.turn
 
