@@ -55,6 +55,7 @@ class FakeAgent:
     state: dict[str, Any] = field(default_factory=dict)
     history: list[Message] = field(default_factory=list)
     name: str = "main"
+    parent: None = None
     turn: int = 0
     usage: Usage = field(default_factory=Usage)
 

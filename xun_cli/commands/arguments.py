@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 from xun.errors import XunError
 
@@ -36,6 +37,17 @@ def take_flags(given: list[str], allowed: tuple[str, ...], usage: str) -> tuple[
     if unknown:
         raise BadArguments(f"Unknown flag {unknown[0]}. Usage: {usage}")
     return [word for word in given if word not in flags], flags
+
+
+def file_argument(folder: Path, given: str) -> Path:
+    """Return the path that a person typed, from *folder* on; a leading ``~`` is the home folder.
+
+    Raises:
+        BadArguments: No file can have that name.
+    """
+    if "\0" in given or any("\ud800" <= char <= "\udfff" for char in given):
+        raise BadArguments(f"No file can be called {given!r}.")
+    return folder / Path(given).expanduser()
 
 
 def number(text: str, what: str, *, least: int = 1, most: int = 10_000) -> int:

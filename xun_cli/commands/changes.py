@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xun_cli.commands.arguments import BadArguments, no_arguments, number, take_flags, words
+from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments, number, take_flags, words
 from xun_cli.commands.output import CommandResult, Output, failed, said, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
@@ -150,7 +150,7 @@ async def _diff(ctx: CommandContext, rest: str) -> CommandResult:
     paths, flags = take_flags(words(rest, _DIFF_USAGE), ("--session", "--git"), _DIFF_USAGE)
     if len(paths) > 1 or len(flags) > 1:
         raise BadArguments(f"One path and one of --session and --git at most. Usage: {_DIFF_USAGE}")
-    path = paths[0] if paths else None
+    path = str(file_argument(ctx.session.cwd, paths[0])) if paths else None
     if "--git" in flags or ("--session" not in flags and not _journal(ctx).entries):
         return await _git_diff(ctx, path, asked="--git" in flags)
     return await _session_diff(ctx, path)
@@ -164,7 +164,7 @@ async def _session_diff(ctx: CommandContext, path: str | None) -> CommandResult:
         items = [item for item in items if item.path == real or item.path.startswith(f"{real}/")]
     items = [item for item in items if item.diff or item.action != "update" or _is_binary(item)]
     if not items:
-        of = f" to {path}" if path is not None else ""
+        of = f" to {_shown(ctx, path)}" if path is not None else ""
         return said(f"The tools made no change{of} in this session that is still there. /diff --git compares with git.")
     outputs: list[Output] = []
     for item in sorted(items, key=lambda item: item.path):

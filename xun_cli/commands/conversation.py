@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from xun_cli.commands.arguments import BadArguments, no_arguments, number, take_flags, words
+from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments, number, take_flags, words
 from xun_cli.commands.output import CommandResult, failed, said, table
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
@@ -164,7 +164,7 @@ async def _export(ctx: CommandContext, rest: str) -> CommandResult:
     if len(names) > 1:
         raise BadArguments(f"One file at most; put a name with blanks into quotes. Usage: {usage}")
     session = ctx.session
-    path = session.cwd / (names[0] if names else f"xun-session-{session.id}.md")
+    path = file_argument(session.cwd, names[0] if names else f"xun-session-{session.id}.md")
     form = _FORMS.get(path.suffix.lower())
     if form is None:
         raise BadArguments(f"The ending of {path.name} has to be .md, .json or .html: it says how to write.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from xun_cli.commands.arguments import BadArguments, no_arguments
+from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments
 from xun_cli.commands.output import CommandResult, Output, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
@@ -172,7 +172,7 @@ async def _add_dir(ctx: CommandContext, rest: str) -> CommandResult:
     if not wanted:
         open_now = [str(ctx.session.cwd), *(str(folder) for folder in workspace.add_dirs)]
         return said("The tools reach:", *open_now, "/add-dir PATH adds a folder for this session.")
-    path = Path(ctx.session.cwd, os.path.expanduser(wanted))
+    path = file_argument(ctx.session.cwd, wanted)
     real = Path(os.path.realpath(path))
     wide = real == Path(real.anchor) or real == Path(os.path.realpath(Path.home())) or real in ctx.session.cwd.parents
     if wide and not await ctx.confirm(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from xun_cli.commands import policy_files, policy_ops
-from xun_cli.commands.arguments import BadArguments, number, take_flags, words
+from xun_cli.commands.arguments import BadArguments, file_argument, number, take_flags, words
 from xun_cli.commands.output import CommandResult, Output, said, text
 from xun_cli.commands.policy_ops import Change
 from xun_cli.commands.registry import CommandContext, SlashCommand
@@ -175,7 +175,7 @@ def scope_of(ctx: CommandContext) -> CommandScope:
 async def _test(ctx: CommandContext, rest: str) -> CommandResult:
     with_risk = rest == "--risk" or rest.startswith("--risk ")
     typed = rest.removeprefix("--risk").lstrip(" ") if with_risk else rest
-    output, verdict = policy_ops.test(typed, ctx.session.policy, scope_of(ctx), width=ctx.width)
+    output, verdict = policy_ops.test(typed, ctx.session.policy, scope_of(ctx), width=ctx.columns)
     if not with_risk:
         return CommandResult((output,))
     return CommandResult((output, await _assessed(ctx, verdict)))
@@ -213,7 +213,7 @@ async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
 async def _export(ctx: CommandContext, rest: str) -> CommandResult:
     usage = USAGE[11][0]
     target, kind = policy_files.export_arguments(words(rest, usage), usage)
-    path = ctx.session.cwd / target
+    path = file_argument(ctx.session.cwd, target)
     content = policy_files.export(ctx.session.policy, kind, ctx.session.agent.workspace.workdir)
     if path.exists() and not await ctx.confirm(f"Replace {path}?", "It exists."):
         return said("Nothing written.")
@@ -227,7 +227,8 @@ async def _import(ctx: CommandContext, rest: str) -> CommandResult:
     if len(names) != 1 or {"--merge", "--replace"} <= flags:
         raise BadArguments(f"One file is needed, and at most one of --merge and --replace. Usage: {usage}")
     workdir = ctx.session.agent.workspace.workdir
-    source = await asyncio.to_thread(policy_files.read, ctx.session.cwd / names[0], workdir)
+    path = file_argument(ctx.session.cwd, names[0])
+    source = await asyncio.to_thread(policy_files.read, path, workdir)
     plan = policy_files.plan_import(ctx.session.policy, source, replacing="--replace" in flags)
     if not plan.lines:
         return said("The file holds nothing that is not in force already.")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from xun_cli.places import Places
     from xun_cli.session.session import Session
 
+_WIDEST = 120
+
 Run = Callable[["CommandContext", str], Awaitable[CommandResult]]
 """Runs a command with the rest of its line."""
 
@@ -30,13 +32,22 @@ class CommandContext:
         session: The session that it was typed in.
         places: The folders and files of this user.
         settings: The settings in force.
-        width: Columns of the screen; the front end keeps it right.
+        width: Columns to write for; 0 for those of the terminal.
     """
 
     session: Session
     places: Places
     settings: Settings
-    width: int = 80
+    width: int = 0
+
+    @property
+    def columns(self) -> int:
+        """How many columns a text may fill."""
+        if self.width:
+            return self.width
+        import shutil
+
+        return min(shutil.get_terminal_size().columns, _WIDEST)
 
     async def confirm(self, prompt: str, message: str) -> bool:
         """Ask the person; True only for a yes that a person gave."""
