@@ -23,6 +23,9 @@ def replace(ask: Ask) -> Plan | None:
         return None
     every = bool(ask["all"] or ask["everywhere"] or ask["again"])
     if not ask["path"]:
+        if any(not is_quoted(ask[n]) and re.search(r"\b(?:in|and|then)\b", ask[n], re.I) for n in ("old", "new")):
+            # Bare words with an "in" or "and" in them are most likely two wishes, or a file that is not plainly one.
+            return None
         return _replace_somewhere(old, new, every)
     path = target(ask)
     return _replace(path, old, new, every) if path else which_file(ask)

@@ -36,10 +36,16 @@ def list_here(ask: Ask) -> Plan | None:
     return _list_here(ask)
 
 
+def look_into(ask: Ask) -> Plan | None:
+    """List what is in something that is named without an ending, as folders are."""
+    return None if looks_like_path(ask["path"]) or not path_of(ask["path"]) else _list_here(ask)
+
+
 def _list_here(ask: Ask) -> Plan:
     path = target(ask) if ask["path"] else "."
     result = yield Call("list_dir", {"path": path or "."})
-    if not result.ok and re.search(r"not_dir|not a (dir|folder)|is a (regular )?file", result.text, re.IGNORECASE):
+    is_file = re.search(r"not_dir|not a (dir|folder)|is a (regular )?file", result.text, re.IGNORECASE)
+    if not result.ok and not result.denied and (is_file or is_missing(result)):
         return (yield from _show(path, 1, SHOWN_LINES, None))
     return listing(path or ".", result)
 
@@ -75,6 +81,19 @@ def show(ask: Ask) -> Plan:
     if not path:
         return (yield from which_file(ask))
     return (yield from _show(path, 1, SHOWN_LINES, None))
+
+
+def show_two(ask: Ask) -> Plan | None:
+    """Show two files; not where the second word is no file's name."""
+    if not (looks_like_path(ask["path"]) and looks_like_path(ask["second"])):
+        return None
+    return _show_two(ask)
+
+
+def _show_two(ask: Ask) -> Plan:
+    one = yield from _show(path_of(ask["path"]), 1, SHOWN_LINES, None)
+    two = yield from _show(path_of(ask["second"]), 1, SHOWN_LINES, None)
+    return f"{one}\n\n{two}"
 
 
 def show_lines(ask: Ask) -> Plan:
@@ -267,6 +286,8 @@ def find_text(ask: Ask) -> Plan | None:
     wanted = unquote(ask["what"])
     if not wanted.strip():
         return None
+    if ask["path"] and not target(ask):
+        return which_file(ask)
     return _find_text(wanted, target(ask) if ask["path"] else "")
 
 

@@ -38,14 +38,15 @@ FRAGMENTS: Mapping[str, str] = {
     "here": "(?: here| there| in here| around here)?",
     "this": (
         "(?: (?:of|in|from|inside|under|across|within)(?: the| this| my| our| whole| entire| current|"
-        " working)* (?:folder|directory|dir|project|repo|repository|workspace|code ?base|tree))?"
+        " working| all| every)* (?:folder|directory|dir|project|repo|repository|workspace|code ?base|tree|files?))?"
     ),
     "in": "(?:in|inside|within|under|from|of|at)(?: the)?(?: file| folder| directory| files in)?",
     "change": "(?:replace|change|substitute|swap|exchange|rename|turn|switch|update|edit|convert|modify)",
     "with": "(?:with|by|to|into|for|as|->|=>|→)",
     "all": (
         "(?P<all> all(?: of)?| every| each)?(?:(?: the)?"
-        " (?:occurrences?|instances?|uses?|usages?)(?: of)?)?(?: the(?: word| text| string)?)?"
+        " (?:occurrences?|instances?|uses?|usages?)(?: of)?)?(?: the)?(?: (?:word|text|string|name|phrase"
+        "|value|line|function|variable|class|method|constant|module))?"
     ),
     "everywhere": "(?P<everywhere> everywhere| each time| all over)?",
     "make": "(?:create|make|write|add|new|touch|generate|start)(?: me)?",
@@ -79,7 +80,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("(?:which|what) (?:language )?model(?: are you| is (?:this|it|that)| do you use| am i using)?", talk.who),
     Rule(
-        "(?:undo|revert)(?: (?:it|that|this|everything|(?:the|my|your)(?: last| previous)?"
+        "(?:undo|revert)(?: (?:it|that|this|everything|(?:(?:the|my|your) )?(?:last| previous)?"
         " (?:change|edit|step|turn)s?))?",
         talk.undo,
     ),
@@ -131,6 +132,10 @@ RULES: tuple[Rule, ...] = (
         " current (?:folder|directory)",
         run.fixed("pwd"),
     ),
+    Rule(
+        "tests?|(?:run|execute){the} tests? (?:in|from|of|under)(?: the)?(?: file| folder)? <path>(?: folder)?",
+        run.run_tests,
+    ),
     Rule("\\$ ?<rest:command>", run.run_command, raw=True),
     Rule(
         "(?P<command>git [a-z][a-z-]+(?: .+)?|pytest(?: .+)?|tox|npm (?:test|start|install|run .+|ci)"
@@ -162,6 +167,19 @@ RULES: tuple[Rule, ...] = (
     ),
     # Lists
     Rule("(?:ls|dir|tree|list|files|ll)(?: -\\w+)?", look.list_here),
+    Rule(
+        "(?:give|show|print|make|get)(?: me)? (?:a|the) (?:list|listing|overview) of{the} (?:files"
+        "|folders|folder|directory)"
+        "(?: and folders)?{here}{this}",
+        look.list_here,
+    ),
+    Rule(
+        "(?:give|show|print|get)(?: me)? (?:a|the) (?:list|listing) of(?: the)?(?: files in| folder|"
+        " directory)*(?: the)?"
+        " <path>(?: folder| directory)?",
+        look.list_here,
+    ),
+    Rule("what(?:'s| is|s)? (?:in|inside)(?: the)? <path>", look.look_into),
     Rule(
         "(?:list|show|print|display|give|see|get|ls)(?: me| us)?{the}(?: of)?(?: the)?(?:"
         " (?:files?|folders?|director(?:y|ies)|contents?|everything|structure|tree|listing))(?:(?: and"
@@ -201,6 +219,7 @@ RULES: tuple[Rule, ...] = (
         "what (?:does|is) (?:this|the|my)? ?(?:project|repo|repository|code ?base|code) (?:do|about|for)", look.overview
     ),
     # Changes
+    Rule("{change}(?: the)? [\\w -]{1,40}? from <word:old> to <word:new> {in} <path>", change.replace),
     Rule(
         "{change}{all} <word:old> {with} <word:new>,? and(?: also)?(?: then)?(?: {change})? <word:old2>"
         " {with} <word:new2> {in} <path>",
@@ -226,6 +245,11 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "(?:copy|cp|duplicate)(?: the| a)?(?P<file> file)? <path> (?:to|as|into|in) <path:goal>",
         change.two_paths("copy", "Copied", "Copying"),
+    ),
+    Rule(
+        "{change}{all} <text:old> {with} <text:new> (?:in|across|over|throughout)(?: all| every| the| this| my| whole"
+        "| entire| of| these)* (?:files?|folder|directory|project|repo|repository|code ?base|code|everywhere)",
+        change.replace,
     ),
     Rule("{change}{all} <text:old> {with} <text:new>{everywhere}", change.replace),
     Rule(
@@ -274,10 +298,16 @@ RULES: tuple[Rule, ...] = (
     Rule("(?:list|ls|dir) <path>", look.list_here),
     Rule("(?:where is|where's|wheres)(?: the)? <path>", look.find_named),
     # Texts
+    Rule(
+        "(?:find|show me|look)(?: out)? where(?: the)?(?: function| class| variable| method)? <text:what>"
+        " is (?:used|defined|mentioned|called|declared|imported|set){this}",
+        look.find_text,
+    ),
     Rule("(?:grep|rg)(?: -\\w+)* (?!for |in )<word:what> (?!in )<path>", look.find_text),
     Rule(
         "(?:find|search|grep|look|locate|rg)(?: -\\w+)*(?: me)?(?: for)?(?: all| every| each)?(?:"
-        " the)?(?: (?:text|word|string|phrase|uses?|usages?|occurrences?|references?|places|lines)(?: of"
+        " the)?(?: (?:text|word|string|phrase|function|class|method|variable|uses?|usages?"
+        "|occurrences?|references?|places|lines)(?: of"
         "| to| with| where)?)? <text:what>"
         " (?:in|inside|within|under|from)(?: the)?(?: file| folder| directory| files in)?"
         " <path>(?: file| folder)?",
@@ -285,8 +315,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "(?:find|search|grep|look|locate|rg)(?: -\\w+)*(?: me)?(?: for)?(?: all| every| each)?(?:"
-        " the)?(?: (?:text|word|string|phrase|uses?|usages?|occurrences?|references?|places|lines)(?: of"
-        "| to| with| where)?)? <text:what>(?: everywhere)?{here}{this}",
+        " the)?(?: (?:text|word|string|phrase|function|class|method|variable|uses?|usages?"
+        "|occurrences?|references?|places|lines)(?: of"
+        "| to| with| where)?)? <text:what>(?: comments?)?(?: everywhere)?{here}{this}",
         look.find_text,
     ),
     Rule(
@@ -329,6 +360,8 @@ RULES: tuple[Rule, ...] = (
         look.show,
     ),
     Rule("(?:{show}|head) <path>", look.show),
+    Rule("(?:{show})(?: the)?(?: files?)? <path>,?(?: and)? <path:second>", look.show_two),
+    Rule("(?:explain|describe|show|tell me) what(?: the)?(?: file| code in)? <path> (?:does|is|is for)", look.outline),
     Rule(
         "(?:explain|describe|summari[sz]e|outline|what does|what is|what's|tell me about|analy[sz]e"
         "|review)(?: the)?(?: file| code in)? <path>(?: do| about| for| to me)?",

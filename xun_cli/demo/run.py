@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Generator
 
 from xun_cli.demo.language import is_quoted, unquote
-from xun_cli.demo.look import entries
+from xun_cli.demo.look import entries, target
 from xun_cli.demo.results import Ask, Call, Plan, ToolResult, code, failed, fenced
 from xun_cli.demo.talk import which_command
 
@@ -66,6 +67,10 @@ def ran(command: str, result: ToolResult) -> str:
 
 def run_tests(ask: Ask) -> Plan:
     """Find out how this project runs its tests, and run them."""
+    path = target(ask) if ask["path"] else ""
+    if path:
+        command = f"python3 -m pytest -q {shlex.quote(path)}"
+        return _with_hint(command, (yield Call("bash", {"command": command})))
     result = yield Call("list_dir", {"path": "."})
     if not result.ok:
         return failed(result, "Looking for tests")
@@ -75,7 +80,10 @@ def run_tests(ask: Ask) -> Plan:
             "I found no tests that I know how to run here (pytest, a `test` target in a Makefile, package.json, "
             "cargo or go). Give the command itself, for example ``run `./test.sh` ``."
         )
-    result = yield Call("bash", {"command": command})
+    return _with_hint(command, (yield Call("bash", {"command": command})))
+
+
+def _with_hint(command: str, result: ToolResult) -> str:
     text = ran(command, result)
     if result.ok and "No module named pytest" in str(result.get("stderr")):
         text += "\n\npytest is not installed for this Python; activate the project's environment, or install it."
