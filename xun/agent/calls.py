@@ -94,7 +94,7 @@ class ToolPhase:
         run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=_shown(call.arguments)))
         started = time.monotonic()
         scope = run.scope(call_id)
-        result, display = self._unpack(await self._hooked(call, call_id, scope))
+        result, display = self._unpack(await self._hooked(call, call_id, scope), call_id)
         value, content, result = _as_text(result)
         error = result.value if result.is_err() else None
         content = clip(content, agent.config.max_output)
@@ -120,7 +120,7 @@ class ToolPhase:
             )
         )
 
-    def _unpack(self, result: Result[Any, Any]) -> tuple[Result[Any, Any], str]:
+    def _unpack(self, result: Result[Any, Any], call_id: str) -> tuple[Result[Any, Any], str]:
         """Take a ToolOutput apart: its images follow the step, its display goes to the person."""
         output = result.value
         if not result.is_ok() or not isinstance(output, Output):
@@ -131,7 +131,7 @@ class ToolPhase:
             return failure(exc), ""
         if images:
             self._run.agent.hooks.after_execution_step.add_once(
-                lambda end: end.add_user_message(output.msg, images), run=self._run
+                lambda end: end.add_user_message(output.msg, images, call_id=call_id), run=self._run
             )
         return Result.Ok(output.value), output.display
 

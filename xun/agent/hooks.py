@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import CancelledError
@@ -54,15 +55,25 @@ class StepEnd:
 
     Attributes:
         agent: The agent that runs.
-        added: User messages to append, in order.
+        call_ids: The tool calls of the step, in the model's order.
     """
 
     agent: Agent[Any]
-    added: list[Message] = field(default_factory=list)
+    call_ids: tuple[str, ...] = ()
+    _added: list[tuple[int, Message]] = field(default_factory=list)
 
-    def add_user_message(self, text: str = "", images: tuple[Image, ...] = ()) -> None:
-        """Append a user message after the tool results of this step."""
-        self.added.append(Message("user", text, images))
+    def add_user_message(self, text: str = "", images: tuple[Image, ...] = (), *, call_id: str = "") -> None:
+        """Append a user message after the tool results of this step.
+
+        Messages that name the call that they come from are in the order of the calls, whichever ended first.
+        """
+        rank = self.call_ids.index(call_id) if call_id in self.call_ids else len(self.call_ids)
+        self._added.append((rank, Message("user", text, images)))
+
+    @property
+    def added(self) -> list[Message]:
+        """The messages to append, in order."""
+        return [message for _, message in sorted(self._added, key=itemgetter(0))]
 
 
 Handler = Callable[..., Any]

@@ -168,7 +168,7 @@ class Run:
                 finally:
                     self.agent.history.extend(phase.messages)
                 self._after_calls(phase, reply)
-                async for event in self._end_of_step():
+                async for event in self._end_of_step(reply):
                     yield event
                 if phase.final is not None:
                     self.result = phase.final
@@ -273,8 +273,8 @@ class Run:
                 "the run ended. Ask again, or choose another model."
             )
 
-    async def _end_of_step(self) -> AsyncGenerator[Event, None]:
-        end = StepEnd(self.agent)
+    async def _end_of_step(self, reply: ModelReply) -> AsyncGenerator[Event, None]:
+        end = StepEnd(self.agent, tuple(call.id for call in reply.tool_calls))
         await self.agent.hooks.after_execution_step.invoke(end)
         for message in end.added:
             self.agent.history.append(message)

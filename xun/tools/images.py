@@ -67,6 +67,6 @@ def defer_tool_image(ctx: ToolCallContext[Any], image: Image | bytes, msg: str =
     checked = check_image(image)
 
     def add(end: StepEnd) -> None:
-        end.add_user_message(msg, (checked,))
+        end.add_user_message(msg, (checked,), call_id=ctx.call_id)
 
     ctx.agent.hooks.after_execution_step.add_once(add, run=ctx.run)
