@@ -47,7 +47,7 @@ class CommandResult:
         outputs: Pieces to show, in order.
         action: "" for none; quit; new_session; resume (data: the SessionInfo); redraw; submit (data: the text to
             send); clear_screen; copy (data: the text for the clipboard).
-        data: What the action needs.
+        data: What the action needs; without an action, the answer as JSON values, where there is one.
     """
 
     outputs: tuple[Output, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ USAGE: tuple[tuple[str, str], ...] = (
     ("/policy undo", "take back the last change of the lists"),
     ("/policy export [file] [--format toml|json]", "your entries into a file"),
     ("/policy import FILE [--merge|--replace] [--dry-run]", "entries from a file, after showing them"),
+    ("/policy FORM --json", "the answer as JSON; before COMMAND for test"),
     ("/policy cmd_allowlist, cmd_allowlist_add, cmd_allowlist_remove", "other names for show, allow, remove command"),
     ("/policy path_allowlist, path_allowlist_add, path_allowlist_remove", "other names for show, allow, remove write"),
 )
@@ -63,8 +65,20 @@ async def _policy(ctx: CommandContext, rest: str) -> CommandResult:
         near = difflib.get_close_matches(verb, _forms(), 1)
         hint = f"Did you mean /policy {near[0]}?" if near else "/help policy lists the forms."
         raise BadArguments(f"Unknown form /policy {verb}. {hint}")
-    # What follows `test` is taken raw, so blanks inside stay as they are.
-    return await form(ctx, argument.lstrip(" ") if verb == "test" else argument.strip())
+    as_json, argument = _json_wanted(argument.strip(), raw=verb == "test")
+    result = await form(ctx, argument)
+    if not as_json or not result.ok:
+        return result
+    return said(json.dumps(result.data, ensure_ascii=False, indent=2))
+
+
+def _json_wanted(argument: str, *, raw: bool) -> tuple[bool, str]:
+    """Take ``--json`` off the front, or off the end where the rest is not taken raw."""
+    if argument == "--json" or argument.startswith("--json "):
+        return True, argument.removeprefix("--json").lstrip()
+    if not raw and argument.endswith(" --json"):
+        return True, argument.removesuffix("--json").rstrip()
+    return False, argument
 
 
 def _forms() -> dict[str, _Form]:
@@ -92,7 +106,7 @@ def _forms() -> dict[str, _Form]:
 def _done(ctx: CommandContext, change: Change) -> CommandResult:
     if change.op:
         policy_ops.emit_change(ctx.session, ctx.session.policy, change.op, change.list, change.entry)
-    return CommandResult(change.outputs)
+    return CommandResult(change.outputs, data={"op": change.op, "list": change.list, "entry": change.entry})
 
 
 async def _help(ctx: CommandContext, rest: str) -> CommandResult:
@@ -108,7 +122,9 @@ async def _show(ctx: CommandContext, rest: str) -> CommandResult:
     risk = "on" if ctx.settings.risk.enabled else "off"
     confirm = "on" if ctx.session.agent.config.auto_confirm else "off"
     extra = f"auto_confirm {confirm} · risk assessment {risk}"
-    return CommandResult(policy_ops.show(ctx.session.policy, what, builtin="--builtin" in flags, extra=extra))
+    outputs = policy_ops.show(ctx.session.policy, what, builtin="--builtin" in flags, extra=extra)
+    state = {name: value for name, value in ctx.session.policy.to_json().items() if name != "log"}
+    return CommandResult(outputs, data=state)
 
 
 async def _allow(ctx: CommandContext, rest: str) -> CommandResult:
@@ -176,9 +192,11 @@ async def _test(ctx: CommandContext, rest: str) -> CommandResult:
     with_risk = rest == "--risk" or rest.startswith("--risk ")
     typed = rest.removeprefix("--risk").lstrip(" ") if with_risk else rest
     output, verdict = policy_ops.test(typed, ctx.session.policy, scope_of(ctx), width=ctx.columns)
+    facts = verdict.to_json()
     if not with_risk:
-        return CommandResult((output,))
-    return CommandResult((output, await _assessed(ctx, verdict)))
+        return CommandResult((output,), data=facts)
+    assessed = await _assessed(ctx, verdict)
+    return CommandResult((output, assessed), data={**facts, "risk": assessed.text})
 
 
 async def _assessed(ctx: CommandContext, verdict: CommandVerdict) -> Output:
@@ -198,12 +216,15 @@ async def _assessed(ctx: CommandContext, verdict: CommandVerdict) -> Output:
 
 async def _test_write(ctx: CommandContext, rest: str) -> CommandResult:
     path = " ".join(words(rest, USAGE[8][0]))
-    return CommandResult((policy_ops.test_write(path, ctx.session.policy, ctx.session.agent.workspace),))
+    policy, workspace = ctx.session.policy, ctx.session.agent.workspace
+    facts = policy_ops.write_facts(path, policy, workspace)
+    return CommandResult((policy_ops.test_write(path, policy, workspace),), data=facts)
 
 
 async def _log(ctx: CommandContext, rest: str) -> CommandResult:
     count = number(rest, "The number of decisions", most=500) if rest else 20
-    return CommandResult((policy_ops.log(ctx.session.policy, count),))
+    records = [record.to_json() for record in list(ctx.session.policy.log)[-count:]]
+    return CommandResult((policy_ops.log(ctx.session.policy, count),), data=records)
 
 
 async def _undo(ctx: CommandContext, rest: str) -> CommandResult:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from xun_cli.commands.arguments import BadArguments
 from xun_cli.commands.output import text
-from xun_cli.commands.policy_ops import Change, now
+from xun_cli.commands.policy_ops import Change, describe, now
 
 if TYPE_CHECKING:
     from xun_policies.grants import CommandEntry
@@ -146,20 +146,10 @@ def plan_import(policy: PolicyState, source: PolicyFile, *, replacing: bool = Fa
         keeps = known is not None and (known.directory == path.directory or (known.directory and not replacing))
         writes[path.path] = known if known is not None and keeps else replace(path, when=stamp)
     excluded = set(source.excluded) if replacing else policy.excluded | set(source.excluded)
-    before = _described(old_commands.values(), old_writes.values(), policy.excluded)
-    after = _described(commands.values(), writes.values(), excluded)
+    before = set(describe(old_commands.values(), old_writes.values(), policy.excluded))
+    after = set(describe(commands.values(), writes.values(), excluded))
     lines = [f"- {line}" for line in sorted(before - after)] + [f"+ {line}" for line in sorted(after - before)]
     return ImportPlan(tuple(lines), tuple(commands.values()), tuple(writes.values()), tuple(sorted(excluded)))
-
-
-def _described(commands: Iterable[CommandEntry], writes: Iterable[WriteEntry], excluded: Iterable[str]) -> set[str]:
-    from xun_policies.grants import is_wide
-
-    lines = {f"excluded {name}" for name in excluded}
-    for entry in commands:
-        how = " (only this)" if entry.exact else "  (!) allows nearly anything" if is_wide(entry.tokens) else ""
-        lines.add(f"command  {entry.text}{how}")
-    return lines | {f"write    {entry.path}{' and below' if entry.directory else ''}" for entry in writes}
 
 
 def apply_import(policy: PolicyState, plan: ImportPlan) -> Change:

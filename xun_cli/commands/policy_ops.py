@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,10 @@ from xun_cli.commands.output import Output, table, text
 
 if TYPE_CHECKING:
     from xun_cli.session.session import Session
-    from xun_policies.commands import CommandScope, CommandVerdict
+    from xun_policies.commands import CommandEntry, CommandScope, CommandVerdict
     from xun_policies.store import PolicyState
     from xun_policies.workspace import ResolvedPath, Workspace
+    from xun_policies.writes import WriteEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,15 +294,26 @@ def _require_some(names: list[str], typed: str, every: bool, what: str, where: s
         raise BadArguments(f"{typed!r} matches {len(names)}: {', '.join(names[:8])}. Add --all to remove them all.")
 
 
+def describe(commands: Iterable[CommandEntry], writes: Iterable[WriteEntry], excluded: Iterable[str]) -> list[str]:
+    """Return entries as lines, one each, for previews and differences."""
+    from xun_policies.grants import is_wide
+
+    lines = []
+    for entry in commands:
+        how = " (only this)" if entry.exact else "  (!) allows nearly anything" if is_wide(entry.tokens) else ""
+        lines.append(f"command  {entry.text}{how}")
+    lines += [f"excluded {name}" for name in sorted(excluded)]
+    return lines + [f"write    {entry.path}{' and below' if entry.directory else ''}" for entry in writes]
+
+
 def going(policy: PolicyState, what: str) -> list[str]:
     """Return what a reset of *what* (commands, writes, all) takes away, as lines."""
-    lines: list[str] = []
-    if what in ("all", "commands"):
-        lines += [f"command  {command_text(entry.tokens)}" for entry in policy.command_allowlist]
-        lines += [f"excluded {name}" for name in sorted(policy.excluded)]
-    if what in ("all", "writes"):
-        lines += [f"write    {entry.path}" for entry in policy.write_allowlist]
-    return lines
+    commands = what in ("all", "commands")
+    return describe(
+        policy.command_allowlist if commands else (),
+        policy.write_allowlist if what in ("all", "writes") else (),
+        policy.excluded if commands else (),
+    )
 
 
 def reset(policy: PolicyState, what: str) -> Change:
@@ -338,28 +350,45 @@ def test(typed: str, policy: PolicyState, scope: CommandScope, *, width: int = 8
     return text(verdict.explain(width)), verdict
 
 
-def test_write(path: str, policy: PolicyState, workspace: Workspace) -> Output:
-    """Tell whether writing *path* would ask, and why."""
+def write_facts(path: str, policy: PolicyState, workspace: Workspace) -> dict[str, Any]:
+    """Return what holds for writing *path*: where it leads, which entry grants it, and the verdict.
+
+    Raises:
+        BadArguments: There is no path.
+    """
     if not path:
         raise BadArguments("There is no path to test. Usage: /policy test-write PATH")
     resolved = workspace.resolve(path, raise_on_invalid=False)
-    lines = [f"path: {resolved.display}"]
-    if not resolved.valid:
-        return text(
-            *lines, "in the workspace: no", "verdict: REFUSED. No tool can write there; /add-dir opens a folder."
-        )
-    lines.append(f"in the workspace: yes{', in the temporary folder' if resolved.in_tempdir else ''}")
-    exists = resolved.path.exists()
-    lines.append(f"exists: {'yes' if exists else 'no'}")
-    entry = policy.write_allowlist.covers(str(resolved.path))
+    exists = resolved.valid and resolved.path.exists()
+    entry = policy.write_allowlist.covers(str(resolved.path)) if resolved.valid else None
+    return {
+        "path": resolved.display,
+        "in_workspace": resolved.valid,
+        "temporary": resolved.in_tempdir,
+        "protected": resolved.protected,
+        "exists": exists,
+        "granted_by": None if entry is None else entry.to_json(),
+        "verdict": _write_verdict(resolved, exists, entry is not None, policy.mode),
+    }
+
+
+def test_write(path: str, policy: PolicyState, workspace: Workspace) -> Output:
+    """Tell whether writing *path* would ask, and why."""
+    facts = write_facts(path, policy, workspace)
+    inside = "yes" if facts["in_workspace"] else "no"
+    temporary = ", in the temporary folder" if facts["temporary"] else ""
+    lines = [f"path: {facts['path']}", f"in the workspace: {inside}{temporary}"]
+    if facts["in_workspace"]:
+        lines.append(f"exists: {'yes' if facts['exists'] else 'no'}")
+    entry = facts["granted_by"]
     if entry is not None:
-        lines.append(f"granted by: {entry.path}{' and all below' if entry.directory else ''} ({entry.source})")
-    return text(
-        *lines, f"verdict: {_write_verdict(resolved, exists, entry is not None, policy.mode)}", "Nothing was written."
-    )
+        lines.append(f"granted by: {entry['path']}{' and all below' if entry['directory'] else ''} ({entry['source']})")
+    return text(*lines, f"verdict: {facts['verdict']}", "Nothing was written.")
 
 
 def _write_verdict(resolved: ResolvedPath, exists: bool, granted: bool, mode: str) -> str:
+    if not resolved.valid:
+        return "REFUSED, no tool can write there; /add-dir opens a folder."
     if resolved.in_tempdir:
         return "ALLOW, in the temporary folder nothing asks."
     if mode == "plan":

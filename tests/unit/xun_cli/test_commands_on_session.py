@@ -124,3 +124,20 @@ async def test_status_and_tools_of_a_real_session(project: Path, home: Places) -
     assert "tool results" not in await shown(session, home, "/context")
     assert not (await run(session, home, "/model other")).ok
     await session.close()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"), [("allow", "so: ALLOW"), ("unsure", "so: ASK."), ("reject", "so: ASK, with deny preselected")]
+)
+async def test_policy_test_risk_asks_the_assessor_and_runs_nothing(
+    project: Path, home: Places, verdict: str, words: str
+) -> None:
+    agent: Any = Agent(
+        model=ScriptedModel([], risk=[{"verdict": verdict, "reason": "it writes a file"}]), workspace=Workspace(project)
+    ).initialize()
+    session = Session(agent, model_name="scripted")
+    session.start()
+    text = await shown(session, home, "/policy test --risk touch made-by-risk")
+    assert f"risk: {verdict}" in text and "it writes a file" in text and words in text
+    assert not (project / "made-by-risk").exists()
+    await session.close()

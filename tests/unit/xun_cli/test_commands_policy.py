@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -364,6 +365,22 @@ async def test_the_recorded_state_restores_the_same_show(ctx: CommandContext, se
     assert state is not None
     session.policy = PolicyState.from_json(state)
     assert await shown(ctx, "/policy show --builtin") == before
+
+
+async def test_every_form_answers_in_json_too(ctx: CommandContext, session: FakeSession) -> None:
+    import json
+
+    async def data(line: str) -> Any:
+        return json.loads(await shown(ctx, line))
+
+    assert await data("/policy allow command npm test --json") == {"op": "add", "list": "commands", "entry": "npm test"}
+    assert (await data("/policy show --json"))["commands"][0]["tokens"] == ["npm", "test"]
+    assert (await data("/policy test --json echo --json"))["decision"] == "allow"
+    assert (await data("/policy test --json rm x"))["decision"] == "ask"
+    assert (await data("/policy test-write --json src/app.py"))["exists"] is True
+    assert await data("/policy log --json") == []
+    assert (await data("/policy undo --json"))["op"] == "undo"
+    assert not (await run(ctx, "/policy allow write /etc --json")).ok
 
 
 def test_completion(ctx: CommandContext, session: FakeSession) -> None:
