@@ -8,6 +8,7 @@ met, 75 trouble of the provider that a later try may not have, 128 + signal for 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 OK, FAILED, NOT_CONFIGURED, DENIED, LIMIT, SCHEMA, RETRY = 0, 1, 3, 4, 5, 6, 75
 """What `run_headless` returns; for a signal, 128 and its number."""
+
+BROKEN_PIPE = 141
+"""What a shell reports when the reader of a pipe went away."""
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _NOT_CONFIGURED_KINDS = frozenset({"auth", "config", "not_found", "payment"})
@@ -59,6 +63,7 @@ class HeadlessRun:
         self._error: Error | None = None
         self._answer = ""
         self._denied = False
+        self._unwritten = 0
         self._work: asyncio.Task[None] | None = None
         self._ended: dict[str, Any] | None = None
 
@@ -76,13 +81,15 @@ class HeadlessRun:
         await session.close(code, self._result())
         unsubscribe()
         if self._options.output == "json":
-            _write(to_line(self._last(code)) + "\n")
-        return code
+            self._write(to_line(self._last(code)) + "\n")
+        return self.exit_code()
 
     def exit_code(self) -> int:
         """Return the code of the run so far."""
         if self._signal:
             return 128 + self._signal
+        if self._unwritten:
+            return self._unwritten
         if self._timed_out:
             return LIMIT
         stop = self._turn.stop if self._turn is not None else "error"
@@ -170,7 +177,7 @@ class HeadlessRun:
         if event.type == "session.ended":
             self._ended = envelope.to_json()
         if self._options.output == "stream-json":
-            _write(to_line(self._with_error(envelope.to_json())) + "\n")
+            self._write(to_line(self._with_error(envelope.to_json())) + "\n")
         elif line := event_line(event, detail=self._settings.log == "debug"):
             _warn(line)
 
@@ -194,12 +201,23 @@ class HeadlessRun:
         text = event.text if event.value is None else to_line(event.value)
         self._answer = text
         if self._options.output == "text" and text:
-            _write(answer_text(text, terminal=sys.stdout.isatty()))
+            self._write(answer_text(text, terminal=sys.stdout.isatty()))
         if self._options.last:
             try:
                 Path(self._options.last).write_text(text, encoding="utf-8", errors="replace")
             except OSError as error:
                 _warn(f"--last {self._options.last}: can't be written: {error.strerror}")
+
+    def _write(self, text: str) -> None:
+        """Write to stdout; when that fails the run is ended, since nobody gets what it makes."""
+        if self._unwritten:
+            return
+        try:
+            _write(text)
+        except OSError as error:
+            self._unwritten = discard_stdout(error)
+            if self._session is not None:
+                self._session.interrupt("the output can't be written")
 
     def _result(self) -> Any:
         if self._turn is not None and self._turn.value is not None:
@@ -241,6 +259,17 @@ def report_failure(options: StartOptions, code: int, error: BaseException) -> No
     _warn(str(error))
     if options.output != "text":
         _write(to_line(failure_record(code, error)) + "\n")
+
+
+def discard_stdout(error: OSError) -> int:
+    """Let stdout go nowhere after *error*, say so unless its reader just went away, and return the exit code."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    _warn(f"standard output can't be written: {error.strerror}")
+    return FAILED
 
 
 def _write(text: str) -> None:

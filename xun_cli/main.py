@@ -7,9 +7,6 @@ from importlib import import_module
 
 from xun_cli.arguments import COMMANDS, HELP, UsageError, parse, usage_error
 
-BROKEN_PIPE = 141
-"""The exit code when whoever reads the output went away, as a shell reports SIGPIPE."""
-
 
 def main(argv: list[str]) -> int:
     """Run xun with the arguments *argv* and return its exit code."""
@@ -19,19 +16,11 @@ def main(argv: list[str]) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        _silence_stdout()
-        return BROKEN_PIPE
+    except BrokenPipeError as error:
+        from xun_cli.headless import discard_stdout
+
+        return discard_stdout(error)
     return code
-
-
-def _silence_stdout() -> None:
-    import os
-
-    # The interpreter flushes stdout once more at its end, and would complain.
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
 
 
 def _dispatch(argv: list[str]) -> int:
