@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xun_cli.demo.language import is_quoted, looks_like_path, path_of, unquote
-from xun_cli.demo.look import is_missing, read, target
-from xun_cli.demo.results import Ask, Call, Plan, ToolResult, code, failed, names, plural
+from xun_cli.demo.look import read, target
+from xun_cli.demo.results import Ask, Call, Plan, ToolResult, code, failed, plural
 from xun_cli.demo.talk import which_file
 
 UNDO = "`/undo` takes it back."
@@ -57,11 +57,6 @@ def _replace(path: str, old: str, new: str, every: bool) -> Plan:
             f"{code(old)} occurs {often} in {code(path)}, so I can't tell which one you mean; nothing was changed. "
             f"Say `{verb}` for all of them, or give more of the text around the one."
         )
-    if not result.denied and is_missing(result) and _is_absent(result):
-        near = yield Call("glob", {"pattern": f"**/*{_stem(path)}*", "case_sensitive": False})
-        found = names(near.get("paths")) if near.ok else []
-        hint = f"\n\nNames like it: {', '.join(code(name) for name in found[:8])}" if found else ""
-        return failed(result, what) + hint
     return failed(result, what)
 
 
@@ -85,18 +80,10 @@ def _is_ambiguous(result: ToolResult) -> bool:
     return re.search(pattern, result.text, re.IGNORECASE) is not None
 
 
-def _is_absent(result: ToolResult) -> bool:
-    return re.search(r"\bfile\b|path|exist", result.text, re.IGNORECASE) is not None
-
-
 def _count(path: str, old: str) -> Any:
     _, result = yield from read(path, 1, 2000)
     complete = result.ok and not result.clipped and result.get("next_offset") is None
     return str(result.get("text") or "").count(old) if complete else 0
-
-
-def _stem(path: str) -> str:
-    return re.sub(r"[*?\[\]{}]", "?", path.rsplit("/", 1)[-1])
 
 
 def _word(text: str) -> str:

@@ -10,7 +10,7 @@ from xun_cli.demo.language import ending_of, is_quoted, looks_like_path, path_of
 from xun_cli.demo.results import Ask, Call, Plan, ToolResult, code, failed, fenced, names, plural
 from xun_cli.demo.talk import which_file
 
-SHOWN_LINES = 200
+SHOWN_LINES = 100
 """How many lines of a file one answer shows."""
 
 SHOWN_NAMES = 60
@@ -157,7 +157,7 @@ def _is_folder(result: ToolResult) -> bool:
 def is_missing(result: ToolResult) -> bool:
     """Tell whether a tool failed because there is no such file."""
     return not result.ok and (
-        re.search(r"no such|not exist|missing|not found|there is no|no file", result.text, re.IGNORECASE) is not None
+        re.search(r"no such|not exist|missing|there is no|no file", result.text, re.IGNORECASE) is not None
     )
 
 

@@ -25,7 +25,7 @@ async def first(text, *history):
     return call.name, json.loads(call.arguments)
 
 
-def read(path, offset=1, limit=200):
+def read(path, offset=1, limit=100):
     return "read_file", {"path": path, "offset": offset, "limit": limit}
 
 
