@@ -7,6 +7,7 @@ an @ stays plain text.
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
 import re
@@ -25,6 +26,8 @@ _TRAILING = ".,;:!?)]}>"
 _CLOSING = frozenset(_TRAILING) - {"."}
 _OPEN_QUERY = re.compile(r"""@(?:"(?P<quoted>(?:[^"\\\n]|\\[^\n])*\\?)|(?P<bare>[^\s"'`@\\]*))$""")
 _TRIES = 64
+_CLOSEST_AMONG = 30_000
+"""Paths among which a misspelt query is looked for; with more the answer would come too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,7 @@ class FileIndex:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._paths: tuple[str, ...] = ()
+        self._lower: tuple[str, ...] = ()
         self.complete = False
         """Whether `refresh` has filled it at least once."""
 
@@ -197,6 +201,7 @@ class FileIndex:
         names = list_files(self.root)
         files = names[:LIMIT] if names is not None else _walk(self.root)
         self._paths = tuple(sorted({*files, *_folders(files)}))
+        self._lower = tuple(path.lower() for path in self._paths)
         self.complete = True
 
     def match(self, query: str, limit: int = 20) -> list[str]:
@@ -208,17 +213,19 @@ class FileIndex:
         if not query:
             return [path for path in self._paths if "/" not in path.rstrip("/")][:limit]
         wanted = query.lower()
-        ranked = [(rank, len(path), path) for path in self._paths if (rank := _rank(path.lower(), wanted)) < 9]
+        holding = [at for at, path in enumerate(self._lower) if wanted in path]
+        ranked = [(_rank(self._lower[at], wanted), len(self._paths[at]), self._paths[at]) for at in holding]
         if not ranked:
-            ranked = [
-                (span, len(path), path) for path in self._paths if (span := _letters_span(path.lower(), wanted)) > 0
-            ]
+            find = _in_order(wanted)
+            found = ((find(path), at) for at, path in enumerate(self._lower))
+            ranked = [(hit.end() - hit.start(1), len(self._paths[at]), self._paths[at]) for hit, at in found if hit]
         if not ranked:
             return self._closest(query, limit)
-        ranked.sort()
-        return [path for _, _, path in ranked[:limit]]
+        return [path for _, _, path in heapq.nsmallest(limit, ranked)]
 
     def _closest(self, query: str, limit: int) -> list[str]:
+        if len(self._paths) > _CLOSEST_AMONG:
+            return []
         from rapidfuzz import fuzz, process
 
         found = process.extract(query, self._paths, scorer=fuzz.WRatio, limit=limit, score_cutoff=75)
@@ -234,19 +241,14 @@ def _rank(path: str, wanted: str) -> int:
         return 2
     if wanted in name:
         return 3
-    return 4 if wanted in path else 9
+    return 4
 
 
-def _letters_span(path: str, wanted: str) -> int:
-    """How many characters of *path* it takes to hold the letters of *wanted* in order; 0 when it does not."""
-    start = at = path.find(wanted[0])
-    if start == -1:
-        return 0
-    for char in wanted[1:]:
-        at = path.find(char, at + 1)
-        if at == -1:
-            return 0
-    return at - start + 1
+def _in_order(wanted: str) -> Callable[[str], re.Match[str] | None]:
+    """Return what finds the letters of *wanted* in order; group 1 begins at the first of them."""
+    first, *others = (f"[^{re.escape(char)}]*+{re.escape(char)}" for char in wanted)
+    # Possessive: no way of failing takes more than one pass.
+    return re.compile(f"{first[: -len(re.escape(wanted[0]))]}({re.escape(wanted[0])}){''.join(others)}").match
 
 
 def _folders(files: Iterable[str]) -> set[str]:

@@ -27,12 +27,13 @@ def commands() -> list[SlashCommand]:
         SlashCommand("rename", "/rename NAME", "name this session", _rename, while_running=True),
         SlashCommand(
             "export",
-            "/export [FILE.md|.json|.html] [--redact]",
+            "/export [file] [--redact]",
             "write this session to a file",
             _export,
             while_running=True,
             complete=lambda ctx, typed: [word for word in ("--redact",) if word.startswith(typed)],
-            details="--redact replaces what looks like a key or a password. Without a name: xun-session-ID.md here.",
+            details="The ending says how: .md, .json or .html; without a name xun-session-ID.md here. "
+            "--redact replaces what looks like a key or a password.",
         ),
         SlashCommand(
             "queue",
@@ -159,7 +160,7 @@ async def _export(ctx: CommandContext, rest: str) -> CommandResult:
     from xun_cli.places import write_private
     from xun_cli.session.export import export
 
-    usage = "/export [FILE.md|.json|.html] [--redact]"
+    usage = "/export [FILE.md|FILE.json|FILE.html] [--redact]"
     names, flags = take_flags(words(rest, usage), ("--redact",), usage)
     if len(names) > 1:
         raise BadArguments(f"One file at most; put a name with blanks into quotes. Usage: {usage}")

@@ -93,13 +93,13 @@ def _overview(commands: Iterable[SlashCommand]) -> list[Output]:
     outputs: list[Output] = []
     for topic, rows in groups.items():
         shown = [(f"  {usage}", summary) for usage, summary in rows]
-        outputs.append(table((), shown, f"\n{topic}" if outputs else topic))
+        outputs.append(table((), shown, topic))
     return outputs
 
 
 def _footer() -> str:
     topics = ", ".join(TOPICS)
-    return f"\n@path names a file · !command runs one yourself · /help TOPIC: {topics}, or a command"
+    return f"@path names a file · !command runs one yourself · /help TOPIC: {topics}, or a command"
 
 
 def _describe(command: SlashCommand) -> list[str]:

@@ -141,3 +141,14 @@ def test_a_pipe_called_gitignore_does_not_hang(tmp_path: Path) -> None:
     index.refresh()
     assert "a b" in index.paths
     assert write_mention("a b") == '@"a b"'
+
+
+def test_letters_in_order_may_be_any_characters(tmp_path: Path) -> None:
+    for name in ("a^x]y-z\\q", "plain", "İstanbul.txt"):
+        (tmp_path / name).write_text("")
+    index = FileIndex(tmp_path)
+    index.refresh()
+    assert index.match("^]-") == ["a^x]y-z\\q"]
+    assert index.match("]\\") == ["a^x]y-z\\q"]
+    assert index.match("pln") == ["plain"]
+    assert index.match("stn") == ["İstanbul.txt"]
