@@ -74,6 +74,14 @@ def _arguments(text: str) -> str:
     return json.dumps({"malformed_arguments": text}, ensure_ascii=False)
 
 
+def unique_ids(calls: Iterable[ToolCall], used: set[str]) -> tuple[ToolCall, ...]:
+    """Return *calls* with ids that are not empty and not in *used*, and add them to it.
+
+    Some servers count anew in every message, or send none; events and results are told apart by id.
+    """
+    return tuple(replace(call, id=_unique(call.id, used)) for call in calls)
+
+
 def _unique(call_id: str, used: set[str]) -> str:
     base = scrub(call_id) or "call"
     unique, number = base, 2

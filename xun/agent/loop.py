@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
 from xun.agent.channel import Channel
-from xun.agent.history import attachments, normalise
+from xun.agent.history import attachments, normalise, unique_ids
 from xun.agent.hooks import ModelCallDraft, StepEnd
 from xun.agent.limits import check_limits
 from xun.agent.runner import SyncRunner
@@ -79,6 +80,7 @@ class Run:
         self._check = None if schema is None else SchemaCheck(schema, agent.config.schema_attempts)
         self._reply: ModelReply | None = None
         self._partial: list[str] = []
+        self._call_ids: set[str] = set()
         self._bad_in_row = 0
 
     # -- the stream -----------------------------------------------------------------------------
@@ -170,10 +172,9 @@ class Run:
                 self._after_calls(phase, reply)
                 async for event in self._end_of_step(reply):
                     yield event
-                if phase.final is not None:
-                    self.result = phase.final
+                if phase.final is not None and self._met(phase.final, phase.final.value_json()):
                     return
-            elif await self._answered(reply):
+            elif not self.agent.has_steers() and self._met(Result.Ok(reply.text), reply.text):
                 return
             for event in self._steers():
                 yield event
@@ -257,7 +258,7 @@ class Run:
                 self._partial = []
                 self._put(Retry, attempt=item.attempt, attempts=item.attempts, delay=item.delay, reason=item.reason)
             else:
-                self._reply = item
+                self._reply = replace(item, tool_calls=unique_ids(item.tool_calls, self._call_ids))
             if self.token.reason is not None:
                 # A model whose pieces never wait gives a cancellation no other chance.
                 return
@@ -285,21 +286,18 @@ class Run:
         self.agent.history.extend(Message("user", text) for text in texts)
         return [self._event(Steer, text=text) for text in texts]
 
-    async def _answered(self, reply: ModelReply) -> bool:
-        """Settle the result of a reply without calls; False when the run goes on."""
-        if self.agent.has_steers():
-            return False
-        if self._check is None:
-            self.result = Result.Ok(reply.text)
-            return True
-        try:
-            self.result = Result.Ok(self._check.parse(reply.text))
-        except SchemaNotMet as exc:
-            if exc.final:
-                raise
-            self.agent.history.append(Message("user", str(exc)))
-            self._put(ContextAdded, text=str(exc))
-            return False
+    def _met(self, answer: Result[Any, ErrorInfo], text: str) -> bool:
+        """Settle the result of the run; False when the answer does not meet the schema and is asked for again."""
+        if self._check is not None:
+            try:
+                answer = Result.Ok(self._check.parse(text))
+            except SchemaNotMet as exc:
+                if exc.final:
+                    raise
+                self.agent.history.append(Message("user", str(exc)))
+                self._put(ContextAdded, text=str(exc))
+                return False
+        self.result = answer
         return True
 
     # -- small things ---------------------------------------------------------------------------
