@@ -145,9 +145,7 @@ class ReplyAssembler:
             ModelReplyInvalid: The stream ended before the answer did.
         """
         if not complete and self.finish_reason is None:
-            raise ModelReplyInvalid(
-                "The model's stream ended before its answer was complete (no finish reason came); it is asked again"
-            )
+            raise ModelReplyInvalid("The model's stream ended before its answer was complete (no finish reason came)")
         rest: list[TextDelta | ReasoningDelta] = []
         if piece := self._reasoning.flush():
             rest.append(ReasoningDelta(piece))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ _OVERFLOW = re.compile(
 _NO_QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|billing|credit balance|out of credits", re.IGNORECASE
 )
+_NO_TOOLS = re.compile(r"(not|n't) support (the )?(use of )?(tool|function)|tool (use|calling) is not", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|rk|key|ghp|hf)[-_][^\s'\",;]{4,}|\bBearer\s+\S+", re.IGNORECASE)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 
@@ -70,13 +71,17 @@ class Endpoint:
     secrets: tuple[Secret, ...] = ()
 
 
-def redact(text: str, secrets: Iterable[Secret]) -> str:
+def redact(text: str, secrets: Sequence[Secret]) -> str:
     """Return *text* on one line, shortened, without control characters, *secrets* or anything like a key."""
     for secret in secrets:
         word = secret.reveal()
         if len(word) < 4:
             continue
         text = text.replace(word, "[key]")
+    # The expressions below take time with the square of a word's length.
+    text = text[: 10 * QUOTE_LIMIT]
+    for secret in secrets:
+        word = secret.reveal()
         if len(word) >= 12:
             # Servers echo keys with the middle masked: the ends give them away.
             ends = rf"\S*(?:{re.escape(word[:6])}|{re.escape(word[-6:])})\S*"
@@ -86,7 +91,7 @@ def redact(text: str, secrets: Iterable[Secret]) -> str:
     return text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + "…"
 
 
-def server_words(body: bytes | str, secrets: Iterable[Secret]) -> str:
+def server_words(body: bytes | str, secrets: Sequence[Secret]) -> str:
     """Return the server's own message out of an error answer, redacted; "" when it has none."""
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     try:
@@ -148,6 +153,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
         )
     if status == 429:
         return _rate_limited(headers, words, said, where)
+    if status in (400, 404, 422, 501) and _NO_TOOLS.search(words):
+        return ModelError(_no_tools_text(said, where), kind="no_tools", status=status)
     if status == 404:
         return ModelError(_missing_text(said, where), kind="not_found", status=status)
     if status == 402:
@@ -179,6 +186,10 @@ def _auth_text(status: int, said: str, where: Endpoint) -> str:
         f"{where.base_url} refused the key from {where.key_source} ({status}){said}; "
         "check that key, or run `xun setup` to enter another"
     )
+
+
+def _no_tools_text(said: str, where: Endpoint) -> str:
+    return f"{where.model or 'The model'} at {where.base_url} takes no tools{said}; choose another with /model"
 
 
 def _missing_text(said: str, where: Endpoint) -> str:

@@ -299,6 +299,8 @@ async def test_a_call_written_as_text_is_a_call_of_an_offered_tool():
         (refused(529, "overloaded"), ModelError, True, ["529", "overloaded"]),
         (refused(400, "Invalid value", headers={"x-should-retry": "true"}), ModelError, True, ["Invalid value"]),
         (refused(400, "Invalid 'temperature'"), ModelError, False, ["400", "Invalid 'temperature'"]),
+        (refused(400, "llama2 does not support tools"), ModelError, False, ["takes no tools", "/model"]),
+        (refused(404, "No endpoints found that support tool use"), ModelError, False, ["404"]),
         ({"status": 500, "body": "<html><h1>nginx</h1></html>"}, ModelError, True, ["an HTML page"]),
         ({"status": 500, "body": f"trace\x1b[31m {KEY}\nline two " + "x" * 5000}, ModelError, True, ["line two", "…"]),
         ({"status": 200, "body": "<!doctype html><title>Log in</title>"}, ModelReplyInvalid, False, ["web page"]),
