@@ -35,17 +35,22 @@ def write_report(places: Places, error: BaseException, credentials: Credentials 
     return path
 
 
+def report(places: Places, error: BaseException, credentials: Credentials | None = None) -> None:
+    """Write the report of *error* and say in one line where it is."""
+    if isinstance(error, KeyboardInterrupt):
+        return
+    path = write_report(places, error, credentials)
+    where = f"The report is in {path}" if path else "No report could be written"
+    sys.stderr.write(
+        f"xun: stopped by an error of its own ({type(error).__name__}). {where}. "
+        "A session up to here is kept: `xun -c` goes on with it.\n"
+    )
+
+
 def install(places: Places, credentials: Credentials | None = None) -> None:
     """Report uncaught errors of this process in this way from now on; its exit code is then 1."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            return
-        path = write_report(places, error, credentials)
-        where = f"The report is in {path}" if path else "No report could be written"
-        sys.stderr.write(
-            f"xun: stopped by an error of its own ({kind.__name__}). {where}. "
-            "The session up to here is kept: `xun -c` goes on with it.\n"
-        )
+        report(places, error, credentials)
 
     sys.excepthook = hook

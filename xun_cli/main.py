@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import TracebackType
 
 from xun_cli.arguments import COMMANDS, HELP, UsageError, parse, usage_error
 
 
 def main(argv: list[str]) -> int:
     """Run xun with the arguments *argv* and return its exit code."""
+    sys.excepthook = _crashed
     try:
         code = _dispatch(argv)
         if sys.stdout is not None:
@@ -23,15 +25,33 @@ def main(argv: list[str]) -> int:
     return code
 
 
+def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    from xun_cli.crash import report
+    from xun_cli.places import Places
+
+    report(Places.from_environment(), error)
+
+
+def _subcommand(word: str, argv: list[str]) -> int:
+    from xun.errors import ConfigError, PolicyError, XunError
+
+    try:
+        module = import_module(f"xun_cli.subcommands.{word}")
+        code: int = module.main(argv)
+    except XunError as error:
+        from xun_cli.subcommands.common import fail
+
+        return fail(f"xun {word}", error, 3 if isinstance(error, ConfigError | PolicyError) else 1)
+    return code
+
+
 def _dispatch(argv: list[str]) -> int:
     if argv[:1] in (["-h"], ["--help"]):
         sys.stdout.write(HELP)
         return 0
     folder, rest = (argv[:2], argv[2:]) if argv[:1] == ["-C"] and len(argv) > 2 else ([], argv)
     if rest and rest[0] in COMMANDS and rest[0] != "run":
-        module = import_module(f"xun_cli.subcommands.{rest[0]}")
-        code: int = module.main([*folder, *rest[1:]])
-        return code
+        return _subcommand(rest[0], [*folder, *rest[1:]])
     from_file = rest[:1] == ["run"]
     try:
         options, found = parse([*folder, *rest[1:]] if from_file else argv, file_prompt=from_file)

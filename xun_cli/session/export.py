@@ -40,7 +40,7 @@ _SECRET = re.compile(
     re.DOTALL,
 )
 _ASSIGNED = re.compile(
-    r"(?i)\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*[=:]\s*[\"']?)([^\s\"']{6,})"
+    r"(?i)\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*[=:]\s*[\"']?)([\w+/.~!@#$%^&*=-]{6,})(?=[\s\"',;]|$)"
 )
 
 

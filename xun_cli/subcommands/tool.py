@@ -98,7 +98,7 @@ def _call(agent: Agent[Any], found: Namespace) -> int:
         print_json({"is_ok": False, "error": str(error), "details": repr(error), "kind": error.kind})
         return BAD_CALL
     if result.is_ok():
-        print_json(result.to_json())
+        print_json({"is_ok": True, "value": result.to_json()["value"]})
         return OK
     info = result.unwrap_err()
     print_json({"is_ok": False, **info.to_json(), "kind": info.kind})
@@ -110,7 +110,7 @@ def _arguments(found: Namespace, tool: Any) -> dict[str, Any] | str:
         if found.pairs:
             raise UsageError("give either KEY=VALUE or --args, not both")
         return str(found.args)
-    properties = tool.tool_schema["function"]["parameters"].get("properties", {}) if tool is not None else {}
+    properties = tool.to_json()["function"]["parameters"].get("properties", {}) if tool is not None else {}
     arguments: dict[str, Any] = {}
     for pair in found.pairs:
         key, equals, value = pair.partition("=")
