@@ -165,7 +165,8 @@ def _waiting_line(request: ChoiceRequest, columns: int, state: DialogState) -> L
 
 
 def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
-    line: Line = []
+    views = {"full": "full view: ", "explain": "explained: "}
+    line: Line = [(DIM, views[state.view])] if state.view else []
     if request.agent != "main":
         line.append((ACCENT, f"{safe(request.agent, multiline=False)}: "))
     if request.kind == "command":
@@ -177,8 +178,6 @@ def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
         line += _write_title(request)
     else:
         line.append((BOLD, safe(request.prompt, multiline=False, prompt=True)))
-    if state.view:
-        line.append((DIM, f"  [{'full view' if state.view == 'full' else 'explained'}]"))
     return cut_line(line, columns)
 
 

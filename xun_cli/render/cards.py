@@ -17,6 +17,7 @@ from xun_cli.render.text import (
     WARN,
     Line,
     cut,
+    cut_line,
     expand_tabs,
     hard_wrap,
     line_width,
@@ -36,7 +37,7 @@ def card_lines(call: Call, columns: int, cwd: str) -> list[Line]:
     """Return the card of a finished *call*."""
     head = _head(call, columns, cwd)
     body = _body(call, columns, cwd)
-    return [head, *body]
+    return [head, *(cut_line(row, columns) for row in body)]
 
 
 def expanded_lines(call: Call, columns: int, cwd: str) -> list[Line]:
@@ -99,7 +100,7 @@ def _head(call: Call, columns: int, cwd: str) -> Line:
         line += [(PLAIN, "  "), (PLAIN if color == GOOD else color, facts)]
     if took:
         line.append((DIM, f"  {took}"))
-    return line
+    return cut_line(line, columns)
 
 
 def _agent(call: Call) -> Line:

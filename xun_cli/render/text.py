@@ -186,33 +186,28 @@ def wrap(
         rest: What each further row begins with.
     """
     rows: list[Line] = [list(first)]
-    room = max(1, limit - line_width(first))
+    left, empty = max(1, limit - line_width(first)), True
     more = max(1, limit - line_width(rest))
-    left, empty = room, True
     gap: Fragment | None = None
     for style, piece in _pieces(line):
         if piece[0] == " ":
             gap = (style, piece)
             continue
-        need, blank = width(piece), width(gap[1]) if gap else 0
-        if not empty and blank + need > left:
+        if not empty and width(piece) + (len(gap[1]) if gap else 0) > left:
             rows.append(list(rest))
             left, empty, gap = more, True, None
         if gap is not None:
-            take = gap[1][: max(0, left - 1)] if empty else gap[1]
-            rows[-1].append((gap[0], take))
-            left -= len(take)
-        gap = None
-        while need > left:
+            took = gap[1][: max(0, left - 1)] if empty else gap[1]
+            rows[-1].append((gap[0], took))
+            left, gap = left - len(took), None
+        while width(piece) > left:
             head = _head(piece, left) or piece[0]
             rows[-1].append((style, head))
-            piece = piece[len(head) :]
-            need = width(piece)
             rows.append(list(rest))
-            left = more
+            piece, left = piece[len(head) :], more
         if piece:
             rows[-1].append((style, piece))
-            left -= need
+            left -= width(piece)
         empty = False
     return rows
 

@@ -13,14 +13,11 @@ from typing import Any
 from xun import events as ev
 from xun.choice import FileDiff
 from xun_cli.render.calls import Call
-from xun_cli.render.cards import card_lines, expanded_lines, has_more, live_card, live_output
+from xun_cli.render.cards import card_lines, expanded_lines, has_more
+from xun_cli.render.live import OpenTurn, live_lines
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, Line, cut, expand_tabs, wrap
-
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-FRAME = 0.12
-"""Seconds of one frame of the spinner."""
+from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, Line, expand_tabs, wrap
 
 _STOPS = {
     "interrupted": "Interrupted. What came so far is kept.",
@@ -53,21 +50,14 @@ class Transcript:
 
     def reset(self) -> None:
         """Forget everything that was open; for a new session or a redraw."""
-        self._stream: MarkdownStream | None = None
-        self._calls: dict[str, Call] = {}
+        self._open = OpenTurn()
         self._expandable: Call | None = None
-        self._running_since: float | None = None
-        self._retry: tuple[float, ev.Retry] | None = None
-        self._thinking = False
         self._answered = False
-        self._subagents: list[str] = []
-        self.todos: tuple[dict[str, Any], ...] = ()
-        self.queue: tuple[str, ...] = ()
 
     @property
     def running(self) -> bool:
         """Whether a turn runs."""
-        return self._running_since is not None
+        return self._open.since is not None
 
     def feed(self, event: ev.Event) -> list[Line]:
         """Take in one event and return the lines that are final with it."""
@@ -99,20 +89,9 @@ class Transcript:
         return self.say(expanded_lines(call, self._columns(), self.cwd), "card")
 
     def live(self, rows: int) -> list[Line]:
-        """Draw what is open in at most *rows* rows: the open block, running calls, the state of the turn."""
-        if rows <= 0:
-            return []
+        """Draw what is open in at most *rows* rows."""
         columns, now = self._columns(), self._clock()
-        status = self._status(columns, now)
-        room = rows - len(status)
-        top: list[Line] = []
-        calls = self._open_calls()
-        for call in calls:
-            top.append(live_card(call, columns, self.cwd, now, self._spinner(now)))
-            top += live_output(call, columns, min(3, (room - len(calls)) // len(calls)))
-        if self._stream is not None and room - len(top) > 0:
-            top = self._stream.live(columns, room - len(top)) + top
-        return [*top[len(top) - room :], *status] if len(top) > room else [*top, *status]
+        return live_lines(self._open, columns, rows, now, cwd=self.cwd, animated=self._animated)
 
     # -- events ---------------------------------------------------------------------------
 
@@ -120,7 +99,6 @@ class Transcript:
         return {
             ev.TurnStarted: self._turn_started,
             ev.MessageDelta: self._delta,
-            ev.ReasoningDelta: self._reasoning,
             ev.MessageCompleted: self._message,
             ev.ToolStarted: self._tool_started,
             ev.ToolOutput: self._tool_output,
@@ -145,7 +123,7 @@ class Transcript:
     def _turn_started(self, event: ev.TurnStarted) -> list[Line]:
         if event.agent != "main":
             return []
-        self._running_since = self._clock()
+        self._open.since = self._clock()
         self._answered = False
         rows = self._typed(event.shown or event.input, "> ")
         if event.attachments:
@@ -163,11 +141,10 @@ class Transcript:
     def _delta(self, event: ev.MessageDelta) -> list[Line]:
         if event.agent != "main":
             return []
-        self._retry = None
-        self._thinking = False
-        if self._stream is None:
-            self._stream = MarkdownStream()
-        return self._text(self._stream.feed(event.text, self._columns()))
+        self._open.retry = None
+        if self._open.stream is None:
+            self._open.stream = MarkdownStream()
+        return self._text(self._open.stream.feed(event.text, self._columns()))
 
     def _text(self, lines: list[Line]) -> list[Line]:
         if not lines:
@@ -182,27 +159,21 @@ class Transcript:
         self._last = "text"
         return lines
 
-    def _reasoning(self, event: ev.ReasoningDelta) -> list[Line]:
-        if event.agent == "main":
-            self._thinking = True
-        return []
-
     def _message(self, event: ev.MessageCompleted) -> list[Line]:
         if event.agent != "main":
             return []
-        self._retry = None
-        self._thinking = False
-        if self._stream is None and event.text:
-            self._stream = MarkdownStream()
-            lines = self._text(self._stream.feed(event.text, self._columns()))
+        self._open.retry = None
+        if self._open.stream is None and event.text:
+            self._open.stream = MarkdownStream()
+            lines = self._text(self._open.stream.feed(event.text, self._columns()))
             return lines + self._ended_text()
         return self._ended_text()
 
     def _ended_text(self) -> list[Line]:
         """Finish the open text and return what was left of it."""
-        if self._stream is None:
+        if self._open.stream is None:
             return []
-        stream, self._stream = self._stream, None
+        stream, self._open.stream = self._open.stream, None
         lines = self._text(stream.close(self._columns()))
         if self._last == "text":
             self._last = "text-end"
@@ -210,17 +181,19 @@ class Transcript:
 
     def _tool_started(self, event: ev.ToolStarted) -> list[Line]:
         lines = self._ended_text() if event.agent == "main" else []
-        self._calls[event.call_id] = Call(event.call_id, event.tool, event.args, event.agent, self._clock())
+        self._open.calls[event.call_id] = Call(event.call_id, event.tool, event.args, event.agent, self._clock())
         return lines
 
     def _tool_output(self, event: ev.ToolOutput) -> list[Line]:
-        call = self._calls.get(event.call_id)
+        call = self._open.calls.get(event.call_id)
         if call is not None:
             call.add_output(event.stream, event.text)
         return []
 
     def _tool_completed(self, event: ev.ToolCompleted) -> list[Line]:
-        call = self._calls.pop(event.call_id, None) or Call(event.call_id, event.tool, {}, event.agent, self._clock())
+        call = self._open.calls.pop(event.call_id, None) or Call(
+            event.call_id, event.tool, {}, event.agent, self._clock()
+        )
         call.done = event
         columns = self._columns()
         lines = card_lines(call, columns, self.cwd)
@@ -231,13 +204,13 @@ class Transcript:
         return self._ended_text() + self.say(lines, "card")
 
     def _risk(self, event: ev.RiskAssessed) -> list[Line]:
-        call = self._calls.get(event.call_id)
+        call = self._open.calls.get(event.call_id)
         if call is not None:
             call.risk = event
         return []
 
     def _asked(self, event: ev.ApprovalRequested) -> list[Line]:
-        call = self._calls.get(event.call_id)
+        call = self._open.calls.get(event.call_id)
         if call is None:
             return []
         call.waiting = True
@@ -247,41 +220,41 @@ class Transcript:
 
     def attach_files(self, call_id: str, files: tuple[FileDiff, ...]) -> None:
         """Keep what a write question shows, file by file, for the card of its call."""
-        if call_id in self._calls and files:
-            self._calls[call_id].files = files
+        if call_id in self._open.calls and files:
+            self._open.calls[call_id].files = files
 
     def _resolved(self, event: ev.ApprovalResolved) -> list[Line]:
-        call = self._calls.get(event.call_id)
+        call = self._open.calls.get(event.call_id)
         if call is not None:
             call.waiting = False
             call.resolved = event
         return []
 
     def _queued(self, event: ev.QueueChanged) -> list[Line]:
-        self.queue = event.items
+        self._open.queue = event.items
         return []
 
     def _todo(self, event: ev.TodoUpdated) -> list[Line]:
-        self.todos = event.items
+        self._open.todos = event.items
         return []
 
     def todo_lines(self) -> list[Line]:
         """Return the whole todo list."""
         marks = {"completed": ("✓", GOOD), "in_progress": ("▸", ACCENT)}
         rows: list[Line] = []
-        for item in self.todos:
+        for item in self._open.todos:
             mark, style = marks.get(str(item.get("status")), ("○", DIM))
             text = safe(str(item.get("description", "")), multiline=False)
             rows += wrap([(PLAIN, text)], self._columns(), [(style, f"  {mark} ")], [(PLAIN, "    ")])
         return rows
 
     def _subagent_started(self, event: ev.SubagentStarted) -> list[Line]:
-        self._subagents.append(event.name)
+        self._open.subagents.append(event.name)
         return []
 
     def _subagent_completed(self, event: ev.SubagentCompleted) -> list[Line]:
-        if event.name in self._subagents:
-            self._subagents.remove(event.name)
+        if event.name in self._open.subagents:
+            self._open.subagents.remove(event.name)
         words = "finished" if event.ok else "failed"
         return self.note(f"{event.name} {words}: {event.task}", PLAIN if event.ok else BAD, "◆")
 
@@ -289,8 +262,8 @@ class Transcript:
         return self.note(f"older messages summarised: {event.before:,} → {event.after:,} tokens")
 
     def _retrying(self, event: ev.Retry) -> list[Line]:
-        self._retry = (self._clock() + event.delay, event)
-        stream, self._stream = self._stream, None
+        self._open.retry = (self._clock() + event.delay, event)
+        stream, self._open.stream = self._open.stream, None
         if stream is not None and stream.started:
             return self.note(f"The answer broke off ({event.reason}); it begins again.", WARN, "!")
         return []
@@ -304,64 +277,14 @@ class Transcript:
             return []
         lines = self._ended_text()
         answered = self._answered
-        for call in self._calls.values():
+        for call in self._open.calls.values():
             call.done = ev.ToolCompleted(call_id=call.call_id, tool=call.tool, ok=False, status="cancelled")
             lines += self.say(card_lines(call, self._columns(), self.cwd), "card")
-        self._calls.clear()
-        self._subagents.clear()
-        self._running_since, self._retry, self._thinking = None, None, False
+        self._open.calls.clear()
+        self._open.subagents.clear()
+        self._open.since, self._open.retry = None, None
         if event.stop in _STOPS:
             lines += self.note(_STOPS[event.stop], WARN, "■")
         if self.label and answered:
             lines += self.note(self.label)
         return lines
-
-    # -- live -----------------------------------------------------------------------------
-
-    def _open_calls(self) -> list[Call]:
-        return list(self._calls.values())[:4]
-
-    def _spinner(self, now: float) -> str:
-        return SPINNER[int(now / FRAME) % len(SPINNER)] if self._animated else "●"
-
-    def _status(self, columns: int, now: float) -> list[Line]:
-        lines: list[Line] = []
-        if self.running and any(item.get("status") != "completed" for item in self.todos):
-            lines.append(self._todo_line(columns))
-        for text in self.queue[:2]:
-            lines.append([(DIM, cut("queued: " + safe(" ".join(text.split()), multiline=False), columns))])
-        if self._running_since is None:
-            return lines
-        parts = [self._doing(now)]
-        if len(self.queue) > 2:
-            parts.append(f"{len(self.queue)} queued")
-        text = " · ".join([*parts, "Esc interrupts"])
-        lines.append([(ACCENT, f"{self._spinner(now)} "), (DIM, cut(text, columns - 2))])
-        return lines
-
-    def _doing(self, now: float) -> str:
-        seconds = max(0, int(now - (self._running_since or now)))
-        if self._retry is not None:
-            until, retry = self._retry
-            left = max(0, round(until - now))
-            reason = safe(retry.reason, multiline=False).rstrip(".")
-            return f"{reason}: try {retry.attempt} of {retry.attempts} in {left}s"
-        if any(call.waiting for call in self._calls.values()):
-            word = "waiting for your answer"
-        elif self._calls:
-            word = "running"
-        elif self._subagents:
-            word = f"{safe(self._subagents[-1], multiline=False)} works"
-        elif self._stream is not None:
-            word = "answering"
-        else:
-            word = "thinking"
-        return f"{word} {seconds}s"
-
-    def _todo_line(self, columns: int) -> Line:
-        done = sum(item.get("status") == "completed" for item in self.todos)
-        now = next((item for item in self.todos if item.get("status") == "in_progress"), None)
-        now = now or next((item for item in self.todos if item.get("status") != "completed"), None)
-        text = safe(str(now.get("description", "")), multiline=False) if now else "all done"
-        head = f"todo {done}/{len(self.todos)} "
-        return [(DIM, head), (PLAIN, cut(text, max(4, columns - len(head))))]

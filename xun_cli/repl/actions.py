@@ -126,8 +126,8 @@ class KeyActions:
             options=(Option(True, "Leave", "l"), Option(False, "Stay", "s")),
             default=False,
         )
-        outcome = await self._conversation.ask(request)
-        if outcome.choice is True:
+        outcome = await self._conversation.own.ask(request)
+        if outcome is not None and outcome.choice is True:
             self._terminal.finish(0)
 
     def recall_queued(self) -> bool:

@@ -18,22 +18,24 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import DummyStyle
 
 from xun_cli._version import __version__
+from xun_cli.render.live import FRAME
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut
-from xun_cli.render.transcript import FRAME, Transcript
+from xun_cli.render.transcript import Transcript
 from xun_cli.repl.actions import Hint, KeyActions
 from xun_cli.repl.bindings import key_map, register_sequences
 from xun_cli.repl.clipboard import copy_text
 from xun_cli.repl.completion import InputCompleter
 from xun_cli.repl.composer import Composer
-from xun_cli.repl.conversation import Conversation, in_thread
+from xun_cli.repl.conversation import Conversation
 from xun_cli.repl.dialog import Dialog
 from xun_cli.repl.history import PrivateHistory
 from xun_cli.repl.keys import make_bindings
 from xun_cli.repl.notify import Notifier
 from xun_cli.repl.paths import PathOffers
 from xun_cli.repl.screen import InlineRenderer
+from xun_cli.repl.threads import in_thread
 from xun_cli.repl.view import View
 
 if TYPE_CHECKING:
@@ -103,8 +105,7 @@ class Repl:
         self._hint = Hint(clock, self.refresh)
         self._branch = ""
         self._ticking = False
-        animated = settings.ui.animations
-        self.transcript = Transcript(lambda: self._output.get_size().columns, clock=clock, animated=animated)
+        self.transcript = Transcript(self._columns, clock=clock, animated=settings.ui.animations)
         self.conversation = Conversation(
             self,
             self.transcript,
@@ -113,25 +114,11 @@ class Repl:
             places=places,
             build=build,
             rebuild=rebuild,
-            columns=lambda: self._output.get_size().columns,
+            columns=self._columns,
         )
         self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._output)
-        self._paths = PathOffers(options.cwd)
-        history = PrivateHistory(None if options.no_session else places.history_file)
-        self.composer = Composer(
-            history,
-            InputCompleter(self._slash, self._paths.offers),
-            fold_lines=settings.ui.paste_fold_lines,
-            fold_chars=settings.ui.paste_fold_chars,
-        )
-        self.dialog = Dialog(
-            self.conversation.answer,
-            self.conversation.interrupt,
-            has_draft=lambda: bool(self.composer.text),
-            withdraw=self.conversation.withdraw,
-            size=lambda: (self._output.get_size().columns, self.view.dialog_rows()),
-            clock=clock,
-        )
+        self.composer = self._make_composer(places)
+        self.dialog = self._make_dialog()
         self.view = View(
             self.composer,
             self.dialog,
@@ -141,6 +128,25 @@ class Repl:
             notes=self._notes,
         )
         self.app = self._application(keyboard)
+
+    def _make_composer(self, places: Places) -> Composer:
+        ui = self._settings.ui
+        history = PrivateHistory(None if self._options.no_session else places.history_file)
+        completer = InputCompleter(self._slash, PathOffers(self._options.cwd).offers)
+        return Composer(history, completer, fold_lines=ui.paste_fold_lines, fold_chars=ui.paste_fold_chars)
+
+    def _make_dialog(self) -> Dialog:
+        return Dialog(
+            self.conversation.answer,
+            self.conversation.interrupt,
+            has_draft=lambda: bool(self.composer.text),
+            withdraw=self.conversation.own.withdraw,
+            size=lambda: (self._columns(), self.view.dialog_rows()),
+            clock=self._clock,
+        )
+
+    def _columns(self) -> int:
+        return self._output.get_size().columns
 
     def _application(self, keyboard: Input | None) -> Application[int]:
         register_sequences()
@@ -186,6 +192,7 @@ class Repl:
         loop.set_exception_handler(self._failed)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.finish, 128 + number)
+        loop.add_signal_handler(signal.SIGCONT, self._continued)
         self.show(self._welcome())
         for problem in self._key_problems:
             self.conversation.warn(problem)
@@ -272,6 +279,10 @@ class Repl:
         self.notifier.stop()
         self.app.suspend_to_background()
 
+    def _continued(self) -> None:
+        self.notifier.start()
+        self.refresh()
+
     def turn_ended(self) -> None:
         """Look at the branch again, and tell who is not looking."""
         self.notifier.waiting("xun has finished")
@@ -281,7 +292,7 @@ class Repl:
 
     def _key_pressed(self, _: Any) -> None:
         if not self.dialog.focused:
-            self.dialog.typed()
+            self.dialog.guard.typed()
 
     def _slash(self, text: str) -> list[tuple[str, str]]:
         context, registry = self.conversation.context(), self.conversation.registry
@@ -305,8 +316,8 @@ class Repl:
             return []
         count = self.conversation.held
         what = "your message goes" if count == 1 else f"your {count} messages go"
-        columns = self._output.get_size().columns
-        return [[(DIM, cut(f"Still starting: {what} out as soon as xun is ready.", columns))]]
+        columns = self._columns()
+        return [[(DIM, cut(f"One moment: {what} out as soon as xun is ready.", columns))]]
 
     def _status(self) -> Status:
         hint = self._hint.text
@@ -336,7 +347,7 @@ class Repl:
         self.refresh()
 
     def _welcome(self) -> list[Line]:
-        columns = self._output.get_size().columns
+        columns = self._columns()
         folder = str(self._options.cwd)
         home = os.path.expanduser("~")
         shown = "~" + folder[len(home) :] if folder == home or folder.startswith(home + os.sep) else folder

@@ -14,6 +14,8 @@ from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta, SessionStarted, TurnCompleted
 from xun_cli.render.outputs import output_lines
 from xun_cli.render.text import BAD, WARN, Line
+from xun_cli.repl.own_questions import OwnQuestions
+from xun_cli.repl.threads import in_thread
 
 if TYPE_CHECKING:
     from xun_cli.commands.output import CommandResult
@@ -97,9 +99,11 @@ class Conversation:
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._held: list[Draft] = []
+        self._opening = True
         self._unsubscribe: Callable[[], None] = lambda: None
-        self._local: dict[str, tuple[ChoiceRequest, asyncio.Future[ChoiceOutcome[Any]]]] = {}
+        self.own = OwnQuestions(host.questions_changed)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing: list[asyncio.Task[None]] = []
 
     # -- life -----------------------------------------------------------------------------
 
@@ -128,25 +132,28 @@ class Conversation:
         """End the session and everything that runs."""
         for task in list(self._tasks):
             task.cancel()
-        for _, future in self._local.values():
-            future.cancel()
+        self.own.withdraw_all()
         self._unsubscribe()
         if self.session is not None:
             await self.session.close(code)
+        await asyncio.gather(*self._closing)
 
     async def _begin(self, build: Callable[[], Session], *, first: bool = True) -> None:
         from xun.errors import XunError
 
+        self._opening = True
         try:
             session = await in_thread(build)
             registry = self.registry or await in_thread(_registry)
         except (XunError, OSError) as error:
             self._host.show(self._transcript.note(str(error), BAD, "✗"))
-            if first and self.session is None:
+            if first:
                 self._host.finish(3)
-            return
-        self._take(session, registry)
-        await in_thread(_preload)
+                return
+        else:
+            self._take(session, registry)
+            await in_thread(_preload)
+        self._opening = False
         if first and self._options.prompt:
             await self._submit(self._options.prompt)
         while self._held:
@@ -161,7 +168,7 @@ class Conversation:
         self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
         self._unsubscribe = session.subscribe(self._listen)
         if old is not None:
-            self.spawn(old.close())
+            self._closing.append(self._loop.create_task(old.close()))
         self._replay(session)
         self._host.questions_changed()
         self._host.refresh()
@@ -247,35 +254,15 @@ class Conversation:
 
     def pending(self) -> list[ChoiceRequest]:
         """Return the open questions, those of the front end itself first."""
-        own = [request for request, _ in self._local.values()]
-        return own + (self.session.pending() if self.session is not None else [])
+        return self.own.pending() + (self.session.pending() if self.session is not None else [])
 
     def answer(self, request_id: str, outcome: ChoiceOutcome[Any]) -> bool:
         """Give an answer to whoever asked."""
-        if request_id in self._local:
-            _, future = self._local.pop(request_id)
-            future.set_result(outcome)
-        elif self.session is None or not self.session.answer(request_id, outcome):
-            self._host.questions_changed()
-            return False
+        taken = self.own.answer(request_id, outcome)
+        if not taken and self.session is not None:
+            taken = self.session.answer(request_id, outcome)
         self._host.questions_changed()
-        return True
-
-    def withdraw(self, request_id: str) -> bool:
-        """Take back a question of the front end; False when a turn has asked it."""
-        entry = self._local.pop(request_id, None)
-        if entry is None:
-            return False
-        entry[1].cancel()
-        self._host.questions_changed()
-        return True
-
-    async def ask(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
-        """Ask a question that no session asks. Cancelled when the person withdraws."""
-        future: asyncio.Future[ChoiceOutcome[Any]] = self._loop.create_future()
-        self._local[request.id] = (request, future)
-        self._host.questions_changed()
-        return await future
+        return taken
 
     # -- input --------------------------------------------------------------------------------
 
@@ -284,7 +271,7 @@ class Conversation:
         text = draft.text
         if not text.strip():
             return
-        if self.session is None or self.registry is None:
+        if self._opening or self.session is None or self.registry is None:
             self._held.append(draft)
             self._host.refresh()
             return
@@ -344,6 +331,7 @@ class Conversation:
     async def _change(self, options: StartOptions) -> None:
         """Go on with another session in the same process; the old one is kept."""
         self._host.show(self._transcript.note("opening the session …"))
+        self._opening = True
         self._options = options
         await self._begin(lambda: self._rebuild(options), first=False)
 
@@ -374,32 +362,6 @@ class Conversation:
     def warn(self, text: str) -> None:
         """Show a warning of the front end."""
         self._host.show(self._transcript.note(text, WARN, "!"))
-
-
-async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run *work* in a thread that does not keep the process alive: leaving must not wait for an import."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001 - carried over to the loop, where it is raised again
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=run, daemon=True, name="xun-start").start()
-    return await future
 
 
 def _registry() -> Registry:

@@ -31,6 +31,39 @@ LABELS = {"reason": "reason", "edit": "command", "grant": "grant", "answer": "an
 Answer = Callable[[str, ChoiceOutcome[Any]], bool]
 
 
+class FocusGuard:
+    """Knows since when keys go to a question, and when somebody last typed elsewhere."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._typed_at = self._focused_at = float("-inf")
+        self.asked_for = False
+        """The person turned the keys to the question; it did not open by itself."""
+
+    @property
+    def typing(self) -> bool:
+        """Whether somebody typed a moment ago."""
+        return self._clock() - self._typed_at < TYPING
+
+    @property
+    def left(self) -> float:
+        """Seconds until keys count."""
+        return max(0.0, self._focused_at + GUARD - self._clock())
+
+    def typed(self) -> None:
+        """Note a key press that went to the composer."""
+        self._typed_at = self._clock()
+
+    def sent(self) -> None:
+        """Note that the draft went out: its last key was no typing into what comes now."""
+        self._typed_at = float("-inf")
+
+    def focus(self, *, asked_for: bool) -> None:
+        """Note that keys go to the question from now on."""
+        self._focused_at = self._clock()
+        self.asked_for = asked_for
+
+
 class Dialog:
     """The question that is being asked, if any.
 
@@ -61,10 +94,7 @@ class Dialog:
         self._has_draft = has_draft
         self._withdraw = withdraw
         self._size = size
-        self._clock = clock
-        self._typed_at = float("-inf")
-        self._focused_at = float("-inf")
-        self._asked_for = False
+        self.guard = FocusGuard(clock)
 
     @property
     def open(self) -> bool:
@@ -81,19 +111,6 @@ class Dialog:
         """The field that is being typed, or ""."""
         return self.state.field if self.focused else ""
 
-    @property
-    def guard_left(self) -> float:
-        """Seconds until keys count."""
-        return max(0.0, self._focused_at + GUARD - self._clock()) if self.focused else 0.0
-
-    def typed(self) -> None:
-        """Note a key press that went to the composer."""
-        self._typed_at = self._clock()
-
-    def sent(self) -> None:
-        """Note that the draft went out: its last key was no typing into what comes now."""
-        self._typed_at = float("-inf")
-
     def update(self, pending: Sequence[ChoiceRequest]) -> None:
         """Take the questions that are open now, oldest first; a question that is gone is closed."""
         waiting = max(0, len(pending) - 1)
@@ -105,20 +122,17 @@ class Dialog:
         if self.request is None:
             self.state = DialogState()
             return
-        typing = self._clock() - self._typed_at < TYPING
-        focused = not typing and not self._has_draft()
+        focused = not self.guard.typing and not self._has_draft()
         self.state = first_state(self.request, focused=focused, waiting=waiting)
-        self._asked_for = False
         if focused:
-            self._focused_at = self._clock()
+            self.guard.focus(asked_for=False)
 
     def focus(self) -> bool:
         """Turn keys to the question; False when none waits."""
         if self.request is None or self.state.focused:
             return False
         self.state = replace(self.state, focused=True)
-        self._focused_at = self._clock()
-        self._asked_for = True
+        self.guard.focus(asked_for=True)
         return True
 
     def unfocus(self) -> None:
@@ -127,7 +141,7 @@ class Dialog:
 
     def paste(self) -> None:
         """Note a paste: it never answers, and who pastes is writing."""
-        self.typed()
+        self.guard.typed()
         if self.focused and not self.state.field:
             self.unfocus()
 
@@ -150,10 +164,10 @@ class Dialog:
         if name == "c-c":
             self.refuse()
             return True
-        if burst or self.guard_left > 0:
-            if self._asked_for and not burst:
+        if burst or self.guard.left > 0:
+            if self.guard.asked_for and not burst:
                 return True
-            self.typed()
+            self.guard.typed()
             self.unfocus()
             return False
         handler = self._handlers().get(name)

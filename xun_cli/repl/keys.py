@@ -161,7 +161,7 @@ class _Composer:
             self._composer.newline()
             return
         self._actions.submit()
-        self._dialog.sent()
+        self._dialog.guard.sent()
 
     def _escape(self, event: KeyPressEvent) -> None:
         buffer = self._composer.buffer
@@ -175,6 +175,7 @@ class _Composer:
             self._composer.buffer.delete()
         else:
             self._actions.leave()
+            self._dialog.guard.sent()
 
     def _earlier(self, event: KeyPressEvent) -> None:
         buffer = self._composer.buffer

@@ -94,7 +94,7 @@ def test_a_key_within_half_a_second_stays_in_the_draft() -> None:
 
 def test_a_question_opens_unfocused_while_somebody_types() -> None:
     desk = Desk(write_request())
-    desk.dialog.typed()
+    desk.dialog.guard.typed()
     desk.now += 0.6
     desk.ask()
     assert not desk.dialog.focused
@@ -114,8 +114,8 @@ def test_a_draft_keeps_the_question_unfocused() -> None:
 
 def test_the_enter_that_sent_the_draft_is_no_typing() -> None:
     desk = Desk(write_request())
-    desk.dialog.typed()
-    desk.dialog.sent()
+    desk.dialog.guard.typed()
+    desk.dialog.guard.sent()
     assert desk.ask().dialog.focused
 
 
