@@ -182,7 +182,7 @@ class OpenAIModel:
         import openai
 
         # Plain http is loopback only: no certificates to load, and no proxy reaches it.
-        plain, local = self.base_url.startswith("http:"), is_loopback(host_of(self.base_url))
+        plain = self.base_url.startswith("http:")
         timeout = openai.Timeout(self._timeout, connect=self._connect_timeout)
         client = openai.AsyncOpenAI(
             api_key=self._key.reveal() or "none",
@@ -191,7 +191,7 @@ class OpenAIModel:
             timeout=timeout,
             default_headers={name: value.reveal() for name, value in self._headers.items()},
             http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False, timeout=timeout, verify=not plain, trust_env=not local
+                follow_redirects=False, timeout=timeout, verify=not plain, trust_env=not plain
             ),
         )
         # Loads the package's resources, which it does lazily.
@@ -312,7 +312,10 @@ class OpenAIModel:
             return ModelUnreachable(text)
         if isinstance(exc, openai.APITimeoutError):
             return quiet(where, self._timeout)
-        reason = redact(str(exc.__cause__ or exc), where.secrets)
+        reason = redact(str(exc.__cause__ or exc), where.secrets) or f"the connection was closed ({cause})"
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            hint = "; if the certificate is your own, name its file in SSL_CERT_FILE"
+            return ModelUnreachable(f"{self.base_url} is not trusted: {reason}{hint}", retryable=False)
         hint = "; is the server running?" if is_loopback(host_of(self.base_url)) else "; check the network and base_url"
         return ModelUnreachable(f"{self.base_url} can't be reached: {reason}{hint}")
 

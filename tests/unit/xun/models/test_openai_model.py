@@ -463,6 +463,18 @@ async def test_an_unreachable_server_is_named():
     assert url in str(caught.value) and "running" in str(caught.value) and caught.value.retryable
 
 
+async def test_a_server_that_hangs_up_is_named():
+    async def hang_up(reader, writer):
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        model = OpenAIModel("m", base_url=url, api_key=KEY)
+        with pytest.raises(ModelUnreachable, match=r"can't be reached: \S"):
+            await play(model)
+        await model.aclose()
+
+
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_stream_cut_after_any_event_runs_no_unfinished_call(reset):
     calls = [{"name": "a", "arguments": {"x": 1}}, {"name": "b", "arguments": {"y": 2}}]
