@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from xun_policies.decision import Decision
@@ -98,7 +99,7 @@ def _source(command: Simple, text: str) -> str:
     if not command.broken:
         return text[words[0].start : words[-1].end]
     parts = [text[words[0].start : words[0].end]]
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         gap = text[before.end : word.start]
         parts.append(gap if gap.isspace() else " ")
         parts.append(text[word.start : word.end])

@@ -8,47 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xun_policies.errors import PolicyError
+from xun_policies.grant_tables import EXACT_PAIRS, NEVER, PYTHON_MODULES, THREE_WORDS, TWO_WORDS
 
 MAX_OFFERED = 5
 """Most prefixes that one answer may grant."""
-
-# How many words name what is run; options never count. Names that are not here have one.
-_ARITY: dict[str, int] = dict.fromkeys(
-    "git npm pnpm yarn docker podman cargo go pip pip3 uv poetry gh kubectl helm make brew apt apt-get dnf systemctl "
-    "terraform dotnet mvn gradle rustup conda pipx hatch tox nox bundle rake composer rails just task".split(),
-    2,
-)
-_ARITY3: frozenset[tuple[str, str]] = frozenset(
-    {
-        ("git", "remote"), ("git", "stash"), ("git", "worktree"), ("git", "submodule"), ("git", "config"), ("git", "reflog"), ("git", "bisect"),
-        ("git", "notes"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("docker", "compose"), ("docker", "image"),
-        ("docker", "container"), ("docker", "volume"), ("docker", "network"), ("podman", "compose"), ("gh", "pr"), ("gh", "issue"),
-        ("gh", "repo"), ("gh", "release"), ("gh", "run"), ("gh", "workflow"), ("uv", "pip"), ("pip", "config"), ("go", "mod"), ("conda", "env"),
-    }
-)  # fmt: skip
-
-_NEVER: frozenset[str] = frozenset(
-    "bash sh zsh dash ksh fish csh tcsh pwsh python python2 python3 pypy pypy3 node deno bun perl ruby php lua tclsh Rscript R julia "
-    "ghci irb osascript env sudo doas su command builtin exec eval source . trap xargs nice ionice nohup timeout time watch stdbuf setsid "
-    "parallel entr flock script unshare nsenter chroot strace ltrace gdb taskset chrt find fd ssh scp sftp rsync npx uvx pnpx bunx pipx "
-    "rm rmdir mv cp ln dd chmod chown chgrp truncate shred install mkfs mount umount kill pkill killall reboot shutdown curl wget nc ncat "
-    "socat telnet ftp awk gawk mawk nawk sed ed ex tee vim vi nano emacs less more man most bat top tar zip unzip crontab at batch "
-    "sqlite3 psql mysql openssl gpg mapfile readarray read enable compgen complete hash bind export declare typeset local readonly set "
-    "unset shopt alias unalias history fc jobs wait coproc printf test [ cd pushd popd".split()
-)
-# A prefix with one of these second words would let arbitrary code or text through.
-_EXACT_PAIRS: frozenset[tuple[str, str]] = frozenset(
-    {
-        ("pip", "install"), ("pip3", "install"), ("pip", "download"), ("pip3", "download"), ("npm", "install"), ("npm", "i"), ("npm", "exec"),
-        ("npm", "x"), ("pnpm", "add"), ("pnpm", "dlx"), ("pnpm", "exec"), ("yarn", "add"), ("yarn", "dlx"), ("docker", "run"),
-        ("docker", "exec"), ("podman", "run"), ("podman", "exec"), ("kubectl", "exec"), ("kubectl", "delete"), ("poetry", "run"), ("poetry", "add"),
-        ("uv", "run"), ("uv", "add"), ("uv", "tool"), ("gh", "api"), ("gh", "alias"), ("git", "config"), ("git", "submodule"), ("git", "bisect"),
-        ("git", "filter-branch"), ("git", "clean"), ("git", "reset"), ("git", "push"), ("git", "clone"), ("cargo", "install"), ("cargo", "run"), ("go", "run"),
-        ("go", "install"), ("go", "get"), ("go", "env"), ("go", "generate"), ("brew", "install"), ("apt", "install"), ("apt-get", "install"),
-        ("conda", "run"), ("conda", "install"), ("hatch", "run"), ("bundle", "exec"), ("pip", "config"), ("uv", "pip"), ("git", "ls-remote"),
-        ("git", "archive"), ("git", "fetch"), ("git", "pull"), ("git", "rebase"), ("git", "help"), ("git", "difftool"), ("git", "mergetool"),
-    }
-)  # fmt: skip
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -192,14 +155,14 @@ def is_wide(tokens: Sequence[str]) -> bool:
     """Tell whether a prefix grant of *tokens* would let nearly anything through, such as ``python`` or ``sudo``."""
     name = tokens[0].rsplit("/", 1)[-1]
     if len(tokens) == 1:
-        return name in _NEVER or name in _ARITY
-    if name in _NEVER:
+        return name in NEVER or name in TWO_WORDS
+    if name in NEVER:
         return not (name.startswith("python") and len(tokens) >= 3 and tokens[1] == "-m")
-    return tokens[1].startswith("-") or (tokens[0], tokens[1]) in _EXACT_PAIRS
+    return tokens[1].startswith("-") or f"{name}/{tokens[1]}" in EXACT_PAIRS
 
 
 def offer(words: Sequence[str]) -> CommandGrant:
-    """Return what to offer for a command of *words*: its prefix by arity, or the whole of it where a prefix is too wide."""
+    """Return what to offer for a command of *words*: its prefix by arity, or all of it where that is too wide."""
     prefix = _prefix(words)
     if prefix is None or is_wide(prefix):
         return CommandGrant(tuple(words), True)
@@ -208,17 +171,12 @@ def offer(words: Sequence[str]) -> CommandGrant:
 
 def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     name = words[0].rsplit("/", 1)[-1]
-    if (
-        name in ("python", "python3")
-        and len(words) >= 3
-        and words[1] == "-m"
-        and words[2] in ("pytest", "unittest", "mypy", "ruff", "black")
-    ):
+    if name in ("python", "python3") and len(words) >= 3 and words[1] == "-m" and words[2] in PYTHON_MODULES:
         return tuple(words[:3])
-    if name in _NEVER:
+    if name in NEVER:
         return None
-    size = _ARITY.get(name, 1)
-    if size >= 2 and len(words) >= 2 and (name, words[1]) in _ARITY3:
+    size = 2 if name in TWO_WORDS else 1
+    if size == 2 and len(words) >= 2 and f"{name}/{words[1]}" in THREE_WORDS:
         size = 3
     prefix = tuple(words[:size])
     if len(prefix) < size or any(not _plain(word) for word in prefix[1:]):

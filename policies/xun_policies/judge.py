@@ -16,9 +16,10 @@ from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
 from xun_policies.shell.places import Places
 from xun_policies.store import PolicyState
 from xun_policies.verdicts import CommandScope
+from xun_policies.wordset import wordset
 
-INERT_VARIABLES = frozenset(
-    "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED".split()
+INERT_VARIABLES = wordset(
+    "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED"
 )
 """Variables that may be set for one command: they change how it prints, never what it runs or reads."""
 
@@ -27,9 +28,7 @@ _ZONE = re.compile(r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?")
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
-_PWD_READERS = frozenset(
-    "ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep".split()
-)
+_PWD_READERS = wordset("ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)", re.S)
 
 Cwds = tuple[str, ...]
@@ -82,6 +81,8 @@ class Judge:
         problem = _expansions(words)
         if problem is not None:
             return _ask(problem)
+        if any(word.pwd for word in words):
+            words = [_located(word) for word in words]
         return self._listed(words, command.cwds)
 
     def _listed(self, words: list[Word], cwds: Cwds) -> Judgement:
@@ -298,6 +299,15 @@ def _union(one: Cwds, other: Cwds) -> Cwds:
         return ()
     both = tuple(dict.fromkeys(one + other))
     return both if len(both) <= _MOST_CWDS else ()
+
+
+def _located(word: Word) -> Word:
+    """Return *word* with ``$PWD`` at its start as ``.``: the same folder, and a path that can be checked."""
+    if not word.pwd or not word.text.startswith("$PWD"):
+        return word
+    located = Word(f".{word.text[4:]}", word.start, word.end)
+    located.quoted, located.glob, located.pwd, located.dynamic = word.quoted, word.glob, word.pwd, word.dynamic
+    return located
 
 
 def _expansions(words: list[Word]) -> Problem | None:

@@ -11,6 +11,7 @@ from xun_policies.errors import PolicyError
 from xun_policies.paths.protected import is_protected as _is_protected
 from xun_policies.shell.places import real_path
 
+
 def is_protected(path: str) -> bool:
     """Tell whether a write to *path* (absolute) always asks, wherever the workspace is; no grant covers such a path."""
     return _is_protected(path, "/")

@@ -16,7 +16,7 @@ class ConfigFault(ValueError):
 
 
 class Setting(NamedTuple):
-    """One line: ``section.subsection.key`` with section and key in lower case; value None means true without a value."""
+    """One line: ``section.subsection.key`` with section and key in lower case; value None is a bare key."""
 
     section: str
     subsection: str
@@ -89,6 +89,8 @@ def _value(text: str, at: int) -> tuple[str, int]:
             parts.append(char)
             if quoted or not char.isspace():
                 kept = len(parts)
+    if quoted:
+        raise ConfigFault("a quote without its end")
     return "".join(parts[:kept]), at
 
 

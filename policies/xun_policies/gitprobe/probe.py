@@ -59,7 +59,11 @@ def _mark(path: str) -> Any:
     except (OSError, ValueError):
         return None
     # A folder counts by its existence only: what matters in it is marked by itself.
-    return info.st_ino if stat.S_ISDIR(info.st_mode) else (info.st_ino, info.st_mtime_ns, info.st_size, info.st_ctime_ns, info.st_mode)
+    return (
+        info.st_ino
+        if stat.S_ISDIR(info.st_mode)
+        else (info.st_ino, info.st_mtime_ns, info.st_size, info.st_ctime_ns, info.st_mode)
+    )
 
 
 class _Probe:
@@ -174,7 +178,7 @@ class _Probe:
         return self._config(real_path(os.path.join(os.path.dirname(path), included)), folder, depth + 1)
 
     def _inside(self, path: str, base: str) -> bool:
-        if path.startswith("~") or path.startswith("%(prefix)"):
+        if path.startswith(("~", "%(prefix)")):
             return False
         return self._places.holds(real_path(os.path.join(base, path))) if path else True
 

@@ -10,20 +10,23 @@ from xun_policies.guards.options import Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, operands
 from xun_policies.guards.scripts import awk, find, jq, sed
 from xun_policies.shell.lexer import Problem, Word
+from xun_policies.wordset import wordset
 
 Check = Callable[[Rule, Call], "Problem | None"]
 
-_FILE_TEST = frozenset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef".split())
+_FILE_TEST = wordset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef")
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
-_PS_VALUE = frozenset("-o -O --format --sort -p --pid --ppid -C -u -U -t".split())
+_PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
 _PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
-_PS_LONG = frozenset("--forest --no-headers --no-heading --headers --cumulative --deselect".split())
+_PS_LONG = wordset("--forest --no-headers --no-heading --headers --cumulative --deselect")
 _PS_BSD = re.compile(r"[acfhjlmnrsuvwxLTSXH]*")
 _PS_TEXT = re.compile(r"[A-Za-z0-9_,.=%+:-]+")
 _PYTEST = (
-    "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# --durations=# --durations-min=# "
-    "--collect-only --co --color=% --no-header --no-summary --strict-markers --disable-warnings --showlocals --exitfirst --verbose "
+    "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# "
+    "--durations=# --durations-min=# "
+    "--collect-only --co --color=% --no-header --no-summary --strict-markers --disable-warnings --showlocals "
+    "--exitfirst --verbose "
     "--quiet --capture=% --deselect=: --ignore=@"
 )
 
@@ -88,11 +91,11 @@ def test(rule: Rule, call: Call) -> Problem | None:
         tests_files = tests_files or word.text in _FILE_TEST
     if tests_files:
         for word in call.words:
-            if word.text.startswith("/") or ".." in word.text.split("/"):
-                problem = call.path(word.text)
-                if problem is not None:
-                    return problem
-            elif word.text and word.text not in _FILE_TEST and not word.glob:
+            if (
+                word.text.startswith("/")
+                or ".." in word.text.split("/")
+                or (word.text and word.text not in _FILE_TEST and not word.glob)
+            ):
                 problem = call.path(word.text)
                 if problem is not None:
                     return problem

@@ -6,37 +6,59 @@ from __future__ import annotations
 from xun_policies.guards.rules import Rule
 
 _DIFF = (
-    "-# -pusawbzRBDMC -U# -M?: -C?: -B?: -l# -S: -G: -X?: --patch --no-patch --unified=# --raw --patch-with-raw --indent-heuristic "
-    "--no-indent-heuristic --minimal --patience --histogram --anchored=: --diff-algorithm=: --stat=?: --stat-width=# --stat-name-width=# "
-    "--stat-count=# --compact-summary --numstat --shortstat --dirstat=?: --cumulative --summary --patch-with-stat --name-only "
-    "--name-status --color=?: --no-color --color-moved=?: --no-color-moved --color-moved-ws=: --word-diff=?: --word-diff-regex==: "
-    "--color-words=?: --no-renames --rename-empty --no-rename-empty --check --ws-error-highlight=: --full-index --binary "
-    "--abbrev=?# --no-abbrev --break-rewrites=?: --find-renames=?: --find-copies=?: --find-copies-harder --irreversible-delete "
-    "--diff-filter=: --pickaxe-all --pickaxe-regex --relative=?: --no-relative --text --ignore-cr-at-eol --ignore-space-at-eol "
-    "--ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=: -I: --inter-hunk-context=# "
-    "--function-context -W --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules=?: --src-prefix=: --dst-prefix=: "
-    "--no-prefix --default-prefix --line-prefix=: --ita-invisible-in-index --output-indicator-new=: --output-indicator-old=: "
+    "-# -pusawbzRBDMC -U# -M?: -C?: -B?: -l# -S: -G: -X?: --patch --no-patch --unified=# --raw --patch-with-raw "
+    "--indent-heuristic "
+    "--no-indent-heuristic --minimal --patience --histogram --anchored=: --diff-algorithm=: --stat=?: "
+    "--stat-width=# --stat-name-width=# "
+    "--stat-count=# --compact-summary --numstat --shortstat --dirstat=?: --cumulative --summary "
+    "--patch-with-stat --name-only "
+    "--name-status --color=?: --no-color --color-moved=?: --no-color-moved --color-moved-ws=: --word-diff=?: "
+    "--word-diff-regex==: "
+    "--color-words=?: --no-renames --rename-empty --no-rename-empty --check --ws-error-highlight=: --full-index "
+    "--binary "
+    "--abbrev=?# --no-abbrev --break-rewrites=?: --find-renames=?: --find-copies=?: --find-copies-harder "
+    "--irreversible-delete "
+    "--diff-filter=: --pickaxe-all --pickaxe-regex --relative=?: --no-relative --text --ignore-cr-at-eol "
+    "--ignore-space-at-eol "
+    "--ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=: -I: "
+    "--inter-hunk-context=# "
+    "--function-context -W --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules=?: --src-prefix=: "
+    "--dst-prefix=: "
+    "--no-prefix --default-prefix --line-prefix=: --ita-invisible-in-index --output-indicator-new=: "
+    "--output-indicator-old=: "
     "--output-indicator-context=: --rotate-to=: --skip-to=:"
 )
 _DIFF_ONLY = "--cached --staged --merge-base --base --ours --theirs -0123 --cc -c --combined-all-paths"
 _REV = (
-    "-n# --max-count=# --skip=# --since=: --after=: --until=: --before=: --since-as-filter=: --author=: --committer=: --grep-reflog=: --grep=: "
-    "--all-match --invert-grep -i --regexp-ignore-case --basic-regexp -E --extended-regexp -F --fixed-strings -P --perl-regexp "
-    "--merges --no-merges --min-parents=# --max-parents=# --no-min-parents --no-max-parents --first-parent --exclude-first-parent-only "
-    "--not --all --branches=?: --tags=?: --remotes=?: --glob=: --exclude=: --exclude-hidden=: --reflog --single-worktree --ignore-missing "
-    "--bisect --cherry-mark --cherry-pick --left-only --right-only --cherry -g --walk-reflogs --merge --boundary --simplify-by-decoration "
-    "--show-pulls --full-history --dense --sparse --simplify-merges --ancestry-path=?: --date-order --author-date-order --topo-order "
-    "--reverse --no-walk=?: --do-walk --parents --children --left-right --graph --no-graph --show-linear-break=?: --timestamp --count"
+    "-n# --max-count=# --skip=# --since=: --after=: --until=: --before=: --since-as-filter=: --author=: "
+    "--committer=: --grep-reflog=: --grep=: "
+    "--all-match --invert-grep -i --regexp-ignore-case --basic-regexp -E --extended-regexp -F --fixed-strings -P "
+    "--perl-regexp "
+    "--merges --no-merges --min-parents=# --max-parents=# --no-min-parents --no-max-parents --first-parent "
+    "--exclude-first-parent-only "
+    "--not --all --branches=?: --tags=?: --remotes=?: --glob=: --exclude=: --exclude-hidden=: --reflog "
+    "--single-worktree --ignore-missing "
+    "--bisect --cherry-mark --cherry-pick --left-only --right-only --cherry -g --walk-reflogs --merge --boundary "
+    "--simplify-by-decoration "
+    "--show-pulls --full-history --dense --sparse --simplify-merges --ancestry-path=?: --date-order "
+    "--author-date-order --topo-order "
+    "--reverse --no-walk=?: --do-walk --parents --children --left-right --graph --no-graph "
+    "--show-linear-break=?: --timestamp --count"
 )
 _PRETTY = (
-    "--pretty=?: --format=: --abbrev-commit --no-abbrev-commit --oneline --encoding=: --expand-tabs=?# --no-expand-tabs --notes=?: --no-notes "
+    "--pretty=?: --format=: --abbrev-commit --no-abbrev-commit --oneline --encoding=: --expand-tabs=?# "
+    "--no-expand-tabs --notes=?: --no-notes "
     "--show-notes=?: --relative-date --date=: --no-show-signature"
 )
-_LOG = f"-cmtr -L: --follow --no-decorate --decorate=?: --decorate-refs=: --decorate-refs-exclude=: --clear-decorations --source --mailmap --no-mailmap --use-mailmap --no-use-mailmap --log-size --full-diff --cc --diff-merges=: --no-diff-merges --combined-all-paths --remerge-diff --dd {_REV} {_PRETTY} {_DIFF}"
+_LOG = (
+    "-cmtr -L: --follow --no-decorate --decorate=?: --decorate-refs=: --decorate-refs-exclude=: "
+    "--clear-decorations --source --mailmap --no-mailmap --use-mailmap --no-use-mailmap --log-size "
+    "--full-diff --cc --diff-merges=: --no-diff-merges --combined-all-paths --remerge-diff --dd "
+    f"{_REV} {_PRETTY} {_DIFF}"
+)
 _REFS = (
     "--contains=: --no-contains=: --merged=: --no-merged=: --points-at=: --sort=: --format=: --ignore-case --omit-empty"
 )
-_FORMAT_ASKS = ("git log --format=%G?", "git log --pretty=format:%GG")
 
 
 def _log(name: str, allows: tuple[str, ...], asks: tuple[str, ...]) -> Rule:
@@ -55,8 +77,10 @@ def _log(name: str, allows: tuple[str, ...], asks: tuple[str, ...]) -> Rule:
 RULES: tuple[Rule, ...] = (
     Rule(
         ("git", "status"),
-        "-sbzuv -u?: --short --branch --show-stash --porcelain=?: --long --verbose --untracked-files=?: --ignore-submodules=?: "
-        "--ignored=?: --column=?: --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames=?:",
+        "-sbzuv -u?: --short --branch --show-stash --porcelain=?: --long --verbose --untracked-files=?: "
+        "--ignore-submodules=?: "
+        "--ignored=?: --column=?: --no-column --ahead-behind --no-ahead-behind --renames --no-renames "
+        "--find-renames=?:",
         allows=("git status", "git status -sb", "git status --porcelain=v2", "git -C src status -uno"),
         asks=("git status /etc", "git status --help", "git -c a.b=c status", "git -p status", "git -C .. status"),
     ),
@@ -85,8 +109,10 @@ RULES: tuple[Rule, ...] = (
     _log("show", ("git show HEAD:src/a.py", "git show --stat HEAD~1", "git show HEAD^{commit}"), ("git show ../a",)),
     Rule(
         ("git", "blame"),
-        "-wltsefpbnMC -L: -M?# -C?# --date=: --since=: --abbrev=# --color-lines --color-by-age --show-name --show-number --show-email "
-        "--show-stats --root --porcelain --line-porcelain --first-parent --reverse --ignore-rev=: --ignore-revs-file=@ --minimal "
+        "-wltsefpbnMC -L: -M?# -C?# --date=: --since=: --abbrev=# --color-lines --color-by-age --show-name "
+        "--show-number --show-email "
+        "--show-stats --root --porcelain --line-porcelain --first-parent --reverse --ignore-rev=: "
+        "--ignore-revs-file=@ --minimal "
         "--progress --no-progress --encoding=:",
         allows=("git blame -L 10,40 a.py", "git blame -w a.py HEAD"),
         asks=(
@@ -99,7 +125,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "branch"),
-        f"-avrlqi {_REFS} --all --remotes --list --verbose --show-current --color=?: --no-color --column=?: --no-column --abbrev=?# --no-abbrev",
+        f"-avrlqi {_REFS} --all --remotes --list --verbose --show-current --color=?: --no-color --column=?: "
+        "--no-column --abbrev=?# --no-abbrev",
         operands="text",
         check="git_list",
         allows=(
@@ -166,24 +193,30 @@ RULES: tuple[Rule, ...] = (
     Rule(
         ("git", "rev-parse"),
         "-q --show-toplevel --abbrev-ref=?: --short=?# --verify --quiet --git-dir --absolute-git-dir --git-common-dir "
-        "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --symbolic "
-        "--symbolic-full-name --all --branches=?: --tags=?: --remotes=?: --glob=: --exclude=: --show-superproject-working-tree "
-        "--revs-only --no-revs --flags --no-flags --default=: --since=: --until=: --path-format=: --not --show-object-format=?: "
+        "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix "
+        "--show-cdup --symbolic "
+        "--symbolic-full-name --all --branches=?: --tags=?: --remotes=?: --glob=: --exclude=: "
+        "--show-superproject-working-tree "
+        "--revs-only --no-revs --flags --no-flags --default=: --since=: --until=: --path-format=: --not "
+        "--show-object-format=?: "
         "--end-of-options --show-ref-format --disambiguate=:",
         allows=("git rev-parse HEAD", "git rev-parse --abbrev-ref HEAD", "git rev-parse main@{upstream}"),
         asks=("git rev-parse --resolve-git-dir /x", "git rev-parse --parseopt"),
     ),
     Rule(
         ("git", "rev-list"),
-        f"{_REV} {_PRETTY} -# --objects --objects-edge --unpacked --header --no-commit-header --commit-header --disk-usage=?: --no-object-names --object-names --filter=: --quiet --stdin",
+        f"{_REV} {_PRETTY} -# --objects --objects-edge --unpacked --header --no-commit-header --commit-header "
+        "--disk-usage=?: --no-object-names --object-names --filter=: --quiet --stdin",
         check="git_pretty",
         allows=("git rev-list --count HEAD", "git rev-list main..dev"),
         asks=("git rev-list --format=%G? HEAD", "git rev-list --use-bitmap HEAD"),
     ),
     Rule(
         ("git", "ls-files"),
-        "-cdmoisuktvfz -x: -X@ --exclude=: --exclude-from=@ --exclude-per-directory=: --exclude-standard --cached --deleted --modified "
-        "--others --ignored --stage --unmerged --killed --directory --no-empty-directory --eol --error-unmatch --full-name --abbrev=?# "
+        "-cdmoisuktvfz -x: -X@ --exclude=: --exclude-from=@ --exclude-per-directory=: --exclude-standard "
+        "--cached --deleted --modified "
+        "--others --ignored --stage --unmerged --killed --directory --no-empty-directory --eol --error-unmatch "
+        "--full-name --abbrev=?# "
         "--debug --deduplicate --format=: --with-tree=: --sparse --resolve-undo",
         allows=("git ls-files", "git ls-files -o --exclude-standard", "git ls-files src"),
         asks=("git ls-files ../x", "git ls-files -X /etc/x", "git ls-files --recurse-submodules"),
@@ -196,7 +229,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "describe"),
-        "--all --tags --contains --abbrev=?# --candidates=# --exact-match --debug --long --match=: --exclude=: --always "
+        "--all --tags --contains --abbrev=?# --candidates=# --exact-match --debug --long --match=: --exclude=: "
+        "--always "
         "--first-parent --dirty=?:",
         operands="text",
         allows=("git describe --tags --always",),
@@ -218,7 +252,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "config", "--get"),
-        "-z --global --local --system --worktree --type=: --bool --int --bool-or-int --path --null --show-origin --show-scope --name-only "
+        "-z --global --local --system --worktree --type=: --bool --int --bool-or-int --path --null --show-origin "
+        "--show-scope --name-only "
         "--includes --no-includes",
         operands="text",
         most=2,
@@ -240,9 +275,12 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "grep"),
-        "-# -niwvlLcEGPFIahHzrpWoq -A# -B# -C# -e! -f@ -m# --line-number --column --ignore-case --word-regexp --invert-match "
-        "--files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --perl-regexp --fixed-strings "
-        "--text --no-textconv --cached --untracked --no-exclude-standard --exclude-standard --max-depth=# --recursive --no-recursive --full-name "
+        "-# -niwvlLcEGPFIahHzrpWoq -A# -B# -C# -e! -f@ -m# --line-number --column --ignore-case --word-regexp "
+        "--invert-match "
+        "--files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp "
+        "--perl-regexp --fixed-strings "
+        "--text --no-textconv --cached --untracked --no-exclude-standard --exclude-standard --max-depth=# "
+        "--recursive --no-recursive --full-name "
         "--null --only-matching --color=?: --no-color --break --heading --show-function --function-context --context=# "
         "--after-context=# --before-context=# --max-count=# --threads=# --and --or --not --all-match --quiet --file=@",
         operands="pattern",

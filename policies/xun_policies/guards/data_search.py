@@ -18,25 +18,34 @@ _GREP_ASKS = ("grep -f /etc/shadow a", "grep -rf../p x", "grep x /etc/passwd", "
 _RG = (
     "-FHILNPSUabceghilnopqsuvwx0. -A# -B# -C# -E: -M# -T: -d# -e! -f@ -g: -j# -m# -r: -t: --after-context=# "
     "--before-context=# --context=# --auto-hybrid-regex --binary --block-buffered --byte-offset --case-sensitive "
-    "--color=: --colors=: --column --no-column --context-separator=: --no-context-separator --count --count-matches --crlf --debug "
+    "--color=: --colors=: --column --no-column --context-separator=: --no-context-separator --count "
+    "--count-matches --crlf --debug "
     "--dfa-size-limit=: --encoding=: --no-encoding --engine=: --field-context-separator=: --field-match-separator=: "
-    "--file=@ --files --files-with-matches --files-without-match --fixed-strings --no-fixed-strings --follow --no-follow --glob=: "
+    "--file=@ --files --files-with-matches --files-without-match --fixed-strings --no-fixed-strings --follow "
+    "--no-follow --glob=: "
     "--glob-case-insensitive --heading --no-heading --hidden --no-hidden --hyperlink-format=: --iglob=: --ignore-case "
     "--ignore-file=@ --ignore-file-case-insensitive --include-zero --invert-match --json --no-json --line-buffered "
-    "--line-number --no-line-number --line-regexp --max-columns=# --max-columns-preview --max-count=# --max-depth=# --maxdepth=# "
+    "--line-number --no-line-number --line-regexp --max-columns=# --max-columns-preview --max-count=# "
+    "--max-depth=# --maxdepth=# "
     "--max-filesize=: --mmap --no-mmap --multiline --no-multiline --multiline-dotall --no-config --no-ignore --ignore "
     "--no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-messages --no-ignore-parent "
     "--no-ignore-vcs --no-messages --no-require-git --no-unicode --null --null-data --one-file-system --only-matching "
-    "--passthru --passthrough --path-separator=: --pcre2 --no-pcre2 --no-pcre2-unicode --pretty --print0 --quiet --regex-size-limit=: "
-    "--regexp=! --replace=: --smart-case --sort=: --sortr=: --sort-files --stats --no-stats --stop-on-nonmatch --text --no-text "
+    "--passthru --passthrough --path-separator=: --pcre2 --no-pcre2 --no-pcre2-unicode --pretty --print0 --quiet "
+    "--regex-size-limit=: "
+    "--regexp=! --replace=: --smart-case --sort=: --sortr=: --sort-files --stats --no-stats --stop-on-nonmatch "
+    "--text --no-text "
     "--threads=# --trace --trim --no-trim --type=: --type-not=: --type-add=: --type-clear=: --type-list "
     "--unrestricted --vimgrep --with-filename --no-filename --word-regexp --no-search-zip --no-pre"
 )
 _FD = (
-    "-HIusigFLap01q -d# -t: -e: -E: -S: -j# -c: -o: --hidden --no-hidden --no-ignore --ignore --no-ignore-vcs --no-ignore-parent "
-    "--no-require-git --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --and=: --absolute-path --relative-path "
-    "--follow --no-follow --full-path --print0 --max-depth=# --min-depth=# --exact-depth=# --exclude=: --prune --type=: --extension=: "
-    "--size=: --changed-within=: --changed-before=: --newer=: --older=: --owner=: --format=: --max-results=# --quiet --show-errors "
+    "-HIusigFLap01q -d# -t: -e: -E: -S: -j# -c: -o: --hidden --no-hidden --no-ignore --ignore --no-ignore-vcs "
+    "--no-ignore-parent "
+    "--no-require-git --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --and=: "
+    "--absolute-path --relative-path "
+    "--follow --no-follow --full-path --print0 --max-depth=# --min-depth=# --exact-depth=# --exclude=: --prune "
+    "--type=: --extension=: "
+    "--size=: --changed-within=: --changed-before=: --newer=: --older=: --owner=: --format=: --max-results=# "
+    "--quiet --show-errors "
     "--color=: --hyperlink=?: --threads=# --strip-cwd-prefix=?: --path-separator=: --one-file-system --ignore-file=@"
 )
 
@@ -162,8 +171,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("jq",),
-        "-cnrjaSCMseRg --compact-output --null-input --raw-output --raw-output0 --join-output --ascii-output --sort-keys "
-        "--color-output --monochrome-output --slurp --exit-status --raw-input --tab --indent=# --seq --stream --stream-errors "
+        "-cnrjaSCMseRg --compact-output --null-input --raw-output --raw-output0 --join-output --ascii-output "
+        "--sort-keys "
+        "--color-output --monochrome-output --slurp --exit-status --raw-input --tab --indent=# --seq --stream "
+        "--stream-errors "
         "--unbuffered --ascii",
         check="jq",
         allows=("jq .name a.json", "jq -r '.a | keys[]' a.json", "jq --arg x 1 '.[$x]' a.json"),
@@ -182,8 +193,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("curl",),
-        "-sSfIikvg -m# -o: -w: --silent --show-error --fail --fail-with-body --head --include --insecure --verbose --globoff "
-        "--max-time=# --connect-timeout=# --output=: --write-out=: --compressed --no-progress-meter --http1.1 --ipv4 --ipv6 -46",
+        "-sSfIikvg -m# -o: -w: --silent --show-error --fail --fail-with-body --head --include --insecure "
+        "--verbose --globoff "
+        "--max-time=# --connect-timeout=# --output=: --write-out=: --compressed --no-progress-meter --http1.1 "
+        "--ipv4 --ipv6 -46",
         check="curl",
         allows=(
             "curl -s http://localhost:3000/x",

@@ -59,7 +59,8 @@ RULES: tuple[Rule, ...] = (
     Rule(("groups",), "", operands="text", allows=("groups",), asks=("groups --x",)),
     Rule(
         ("uname",),
-        "-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor --hardware-platform --operating-system",
+        "-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor "
+        "--hardware-platform --operating-system",
         operands="none",
         allows=("uname -a",),
         asks=("uname x",),
@@ -91,7 +92,8 @@ RULES: tuple[Rule, ...] = (
     Rule(("uptime",), "-ps --pretty --since", operands="none", allows=("uptime -p",), asks=("uptime x",)),
     Rule(
         ("free",),
-        "-bkmghtwlvL -s# -c# --bytes --kibi --mebi --gibi --tebi --kilo --mega --giga --human --si --lohi --total --wide --seconds=# --count=#",
+        "-bkmghtwlvL -s# -c# --bytes --kibi --mebi --gibi --tebi --kilo --mega --giga --human --si --lohi "
+        "--total --wide --seconds=# --count=#",
         operands="none",
         allows=("free -m",),
         asks=("free x",),
@@ -99,7 +101,8 @@ RULES: tuple[Rule, ...] = (
     Rule(("nproc",), "--all --ignore=#", operands="none", allows=("nproc --all",), asks=("nproc x",)),
     Rule(
         ("lscpu",),
-        "-abcJxyB -e?: -p?: -C?: --all --online --offline --bytes --json --hex --physical --extended=?: --parse=?: --caches=?:",
+        "-abcJxyB -e?: -p?: -C?: --all --online --offline --bytes --json --hex --physical --extended=?: "
+        "--parse=?: --caches=?:",
         operands="none",
         allows=("lscpu -J",),
         asks=("lscpu -s /", "lscpu --sysroot=/x"),
@@ -119,8 +122,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("journalctl",),
-        "-kxrqael -n?# -b?: -u: -p: -o: -S: -U: -t: -g: --since=: --until=: --no-pager --lines=?# --list-boots --disk-usage --unit=: --user-unit=: "
-        "--priority=: --boot=?: --output=: --identifier=: --grep=: --reverse --dmesg --catalog --quiet --utc --no-hostname --all --full --no-full "
+        "-kxrqael -n?# -b?: -u: -p: -o: -S: -U: -t: -g: --since=: --until=: --no-pager --lines=?# --list-boots "
+        "--disk-usage --unit=: --user-unit=: "
+        "--priority=: --boot=?: --output=: --identifier=: --grep=: --reverse --dmesg --catalog --quiet --utc "
+        "--no-hostname --all --full --no-full "
         "--system --user --no-tail",
         operands="none",
         check="journal",

@@ -14,7 +14,8 @@ _LS = (
     "--indicator-style=: --ignore=: --quoting-style=: --sort=: --time=: --time-style=: --tabsize=# --width=#"
 )
 _DU = (
-    "-abchHklmDLPSsx0 -B: -d# -t# --all --apparent-size --block-size=: --bytes --total --dereference-args --max-depth=# "
+    "-abchHklmDLPSsx0 -B: -d# -t# --all --apparent-size --block-size=: --bytes --total --dereference-args "
+    "--max-depth=# "
     "--human-readable --inodes --dereference --count-links --null --no-dereference --separate-dirs --si --summarize "
     "--threshold=# --time=?: --time-style=: --exclude=: --one-file-system -X@ --exclude-from=@"
 )
@@ -23,12 +24,14 @@ _TREE = (
     "--gitignore --prune --matchdirs --du --si --ignore-case --inodes --device --sort=: --timefmt=:"
 )
 _DIFF = (
-    "-abBcdeEiNnpqrstTuwyZ -C# -F: -I: -L: -S: -U# -W# -x: -X@ -# --brief --report-identical-files --normal --context=?# "
+    "-abBcdeEiNnpqrstTuwyZ -C# -F: -I: -L: -S: -U# -W# -x: -X@ -# --brief --report-identical-files --normal "
+    "--context=?# "
     "--unified=?# --ed --rcs --side-by-side --width=# --left-column --suppress-common-lines --show-c-function "
     "--show-function-line=: --label=: --expand-tabs --initial-tab --tabsize=# --recursive --no-dereference --new-file "
     "--unidirectional-new-file --ignore-file-name-case --no-ignore-file-name-case --exclude=: --exclude-from=@ "
     "--starting-file=: --from-file=@ --to-file=@ --ignore-case --ignore-tab-expansion --ignore-trailing-space "
-    "--ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=: --text --strip-trailing-cr "
+    "--ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines=: --text "
+    "--strip-trailing-cr "
     "--minimal --horizon-lines=# --speed-large-files --color=?: --palette=: --suppress-blank-empty "
     "--line-format=: --old-line-format=: --new-line-format=: --unchanged-line-format=: --changed-group-format=: "
     "--unchanged-group-format=: --old-group-format=: --new-group-format=:"
@@ -63,7 +66,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("head",),
-        "-# -qvz -c: -n: --bytes=# --lines=# --quiet --silent --verbose --zero-terminated",
+        "-# -qvz -c# -n# --bytes=# --lines=# --quiet --silent --verbose --zero-terminated",
         globs=True,
         allows=("head -5 a.txt", "head -n -3 a.txt", "head -c 1k a.txt"),
         asks=("head /etc/shadow",),
@@ -224,7 +227,8 @@ RULES: tuple[Rule, ...] = (
     Rule(("fold",), "-bs -w# --bytes --spaces --width=#", allows=("fold -w 80 a",), asks=("fold /a",)),
     Rule(
         ("fmt",),
-        "-# -cstu -w# -g# -p% --crown-margin --prefix=: --split-only --tagged-paragraph --uniform-spacing --width=# --goal=#",
+        "-# -cstu -w# -g# -p% --crown-margin --prefix=: --split-only --tagged-paragraph --uniform-spacing "
+        "--width=# --goal=#",
         allows=("fmt -w 72 a",),
         asks=("fmt /a",),
     ),
@@ -247,7 +251,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("od",),
-        "-abcdfhiloOsxv -A% -j# -N# -S# -t% -w?# --address-radix=: --skip-bytes=# --read-bytes=# --endian=: --strings=?# "
+        "-abcdfhiloOsxv -A% -j# -N# -S# -t% -w?# --address-radix=: --skip-bytes=# --read-bytes=# --endian=: "
+        "--strings=?# "
         "--format=: --output-duplicates --width=?# --traditional",
         allows=("od -c -N 32 a", "od -A x -t x1z a"),
         asks=("od /dev/sda", "od -x /etc/shadow"),

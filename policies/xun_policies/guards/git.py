@@ -5,9 +5,10 @@ from __future__ import annotations
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, operands
 from xun_policies.shell.lexer import Problem, Word
+from xun_policies.wordset import wordset
 
-_PRETTY = frozenset("oneline short medium full fuller reference email mboxrd raw".split())
-_LISTING = frozenset("-l --list --contains --no-contains --merged --no-merged --points-at -n".split())
+_PRETTY = wordset("oneline short medium full fuller reference email mboxrd raw")
+_LISTING = wordset("-l --list --contains --no-contains --merged --no-merged --points-at -n")
 _OPTIONAL_COMMIT = ("--contains", "--no-contains", "--merged", "--no-merged")
 
 

@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule
 from xun_policies.shell.lexer import Problem, Word
+from xun_policies.wordset import wordset
 
-_FIND_PLAIN = frozenset(
-    "-empty -executable -readable -writable -true -false -nouser -nogroup -print -print0 -ls -prune -quit -depth -d -mount -xdev "
-    "-daystart -noleaf -ignore_readdir_race -noignore_readdir_race -nowarn -warn -not -a -and -o -or ( ) ! , -follow".split()
+_FIND_PLAIN = wordset(
+    "-empty -executable -readable -writable -true -false -nouser -nogroup -print -print0 -ls "
+    "-prune -quit -depth -d -mount -xdev "
+    "-daystart -noleaf -ignore_readdir_race -noignore_readdir_race -nowarn -warn -not -a -and -o -or ( ) ! , -follow"
 )
-_FIND_TEXT = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -perm -size -mtime -mmin -atime "
-    "-amin -ctime -cmin -maxdepth -mindepth -links -inum -uid -gid -user -group -fstype -regextype -used -printf".split()
+_FIND_TEXT = wordset(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type "
+    "-xtype -perm -size -mtime -mmin -atime "
+    "-amin -ctime -cmin -maxdepth -mindepth -links -inum -uid -gid -user -group -fstype -regextype -used -printf"
 )
 _FIND_PATH = re.compile(r"-(?:newer|anewer|cnewer|samefile|newer[aBcm][aBcm])")
 _FIND_TIME = re.compile(r"-newer[aBcm]t")
@@ -24,9 +27,11 @@ _AWK_BAD = re.compile(
     r"\b(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n"
 )
 _AWK_CALL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*\(")
-_AWK_CALLS = frozenset(
-    "length substr split sub gsub gensub match index sprintf tolower toupper int sin cos atan2 exp log sqrt rand srand strftime "
-    "systime mktime asort asorti and or xor lshift rshift compl strtonum print printf if while for return in do else BEGIN END".split()
+_AWK_CALLS = wordset(
+    "length substr split sub gsub gensub match index sprintf tolower toupper int sin cos atan2 "
+    "exp log sqrt rand srand strftime "
+    "systime mktime asort asorti and or xor lshift rshift compl strtonum print printf if while for return in do "
+    "else BEGIN END"
 )
 _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 

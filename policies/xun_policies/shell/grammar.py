@@ -15,15 +15,14 @@ import re
 from dataclasses import dataclass, field
 
 from xun_policies.shell.lexer import Operator, Problem, Token, Word, lex, screen
+from xun_policies.wordset import wordset
 
 MAX_COMMANDS = 60
 """Most commands in one text; more ask (a cap that lets the rest through has been exploited elsewhere)."""
 MAX_DEPTH = 16
 """Deepest nesting of parentheses."""
 
-RESERVED = frozenset(
-    "if then elif else fi for while until do done case esac select function time coproc { } ! [[ ]] in".split()
-)
+RESERVED = wordset("if then elif else fi for while until do done case esac select function time coproc { } ! [[ ]] in")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?=")
 _JOINING = frozenset({"&&", "||", ";", "|", "&", "|&", ";;", ";&", ";;&", "\n"})
 _REDIRECTS = frozenset({"<", ">", ">>", "&>", "&>>", ">&", "<&", "<>", ">|", "<<", "<<-", "<<<"})

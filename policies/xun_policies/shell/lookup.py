@@ -7,8 +7,9 @@ import stat as stat_bits
 from typing import Any
 
 from xun_policies.shell.places import Places, real_path
+from xun_policies.wordset import wordset
 
-BUILTINS = frozenset("echo printf true false test [ pwd type command cd".split())
+BUILTINS = wordset("echo printf true false test [ pwd type command cd")
 """Listed names that bash runs itself, so that PATH does not matter."""
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -23,7 +24,9 @@ class Lookup:
         self._places = places
         self._folders = path.split(":")
         self._marks: list[Any] = []
-        self._known: dict[str, tuple[list[Any], str | None]] = places.cache.setdefault(("lookup", path, places.roots), {})
+        self._known: dict[str, tuple[list[Any], str | None]] = places.cache.setdefault(
+            ("lookup", path, places.roots), {}
+        )
 
     def finding(self, name: str) -> str | None:
         """Return why the file that *name* runs is suspect, or None."""

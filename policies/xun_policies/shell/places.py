@@ -158,7 +158,9 @@ class Places:
     def _outside_glob(self, path: str, cwd: str) -> str | None:
         """Check the fixed part of a pattern, and every entry that it matches now."""
         parts = path.split("/")
-        first = next((index for index, part in enumerate(parts) if _GLOB.search(part)), len(parts))
+        first = next((index for index, part in enumerate(parts) if _GLOB.search(part)), -1)
+        if first < 0:
+            return self._outside_one(path, cwd)
         fixed = "/".join(parts[:first]) or ("/" if path.startswith("/") else ".")
         reason = self._outside_one(fixed, cwd)
         if reason is not None or ".." in parts[first:]:

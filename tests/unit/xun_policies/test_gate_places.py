@@ -1,0 +1,215 @@
+"""Paths, links, patterns, folders that change, and what PATH makes of a name, on a real tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from xun_policies.commands import CommandScope, CommandVerdict, evaluate
+from xun_policies.store import PolicyState
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Tree:
+    """A workspace beside a folder that is none of its business."""
+
+    def __init__(self, base: Path) -> None:
+        self.work = base / "ws"
+        self.other = base / "other"
+        for folder in (self.work / "src" / "app", self.work / "inner", self.other):
+            folder.mkdir(parents=True)
+        (self.other / "secret").write_text("s")
+        (self.work / "a.txt").write_text("a")
+        self.policy = PolicyState()
+        self.path = SYSTEM_PATH
+
+    def judge(self, text: str) -> CommandVerdict:
+        scope = CommandScope(str(self.work), (str(self.work),), str(self.other), self.path)
+        return evaluate(text, self.policy, scope)
+
+    def allowed(self, text: str) -> bool:
+        return self.judge(text).allowed
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tmp_path.chmod(0o755)
+    return Tree(tmp_path)
+
+
+def test_a_link_that_leads_out_asks_wherever_it_stands_in_the_path(tree: Tree) -> None:
+    (tree.work / "out").symlink_to(tree.other)
+    (tree.work / "file").symlink_to(tree.other / "secret")
+    (tree.work / "in").symlink_to("src/app")
+    (tree.work / "loop").symlink_to("loop")
+    for path in ("out/secret", "file", "./file", "src/../file", "out", "in/../../../other/secret", "loop"):
+        assert not tree.allowed(f"cat {path}"), path
+        assert not tree.allowed(f"cd {path} && ls"), path
+    assert tree.allowed("cat in/x")
+    assert tree.allowed(f"cat {tree.work}/in/x")
+
+
+def test_dotdot_after_a_link_means_what_the_kernel_means(tree: Tree) -> None:
+    (tree.work / "in").symlink_to("src/app")
+    assert tree.allowed("cat in/../x")
+    assert not tree.allowed("cat in/../../../x")
+    assert not tree.allowed("cd in/.. && cat x"), "bash and the kernel disagree about this folder"
+
+
+def test_matches_of_a_pattern_are_checked(tree: Tree) -> None:
+    assert tree.allowed("cat src/*")
+    (tree.work / "src" / "leak.txt").symlink_to(tree.other / "secret")
+    assert not tree.allowed("cat src/*")
+    assert not tree.allowed("cat src/[a-z]*")
+    assert not tree.allowed("cat */leak.txt")
+    assert tree.allowed("cat src/*.py")
+    assert not tree.allowed("echo ../*")
+
+
+def test_descending_commands_that_follow_links_are_checked(tree: Tree) -> None:
+    assert tree.allowed("grep -R x .")
+    assert tree.allowed("find -L . -name x")
+    (tree.work / "src" / "app" / "out").symlink_to(tree.other)
+    for text in (
+        "grep -R x .",
+        "find -L . -name x",
+        "rg -L x",
+        "ls -LR",
+        "du -L .",
+        "diff -r src inner",
+        "find . -follow",
+    ):
+        assert not tree.allowed(text), text
+    for text in ("grep -r x .", "find . -name x", "rg x", "ls -R", "du .", "diff -r --no-dereference src inner"):
+        assert tree.allowed(text), text
+
+
+def test_folders_after_success_and_failure(tree: Tree) -> None:
+    for text in (
+        "cd src && cat ../a.txt",
+        "cd src && cd app && cat ../../a.txt",
+        "(cd src && ls); cat a.txt",
+        "cd src || cat a.txt",
+    ):
+        assert tree.allowed(text), text
+    for text in (
+        "cd src; cat ../a.txt",
+        "cd src && ls; cat ../a.txt",
+        "cd src || cat ../a.txt",
+        "(cd src); cat ../a.txt",
+        "cd src | cat ../a.txt",
+        "cd src && cd .. && cat ../x",
+        "cd nowhere; git -C .. status",
+        "cd src && cat ../../x",
+        "true || cd src && cat ../a.txt",
+        "cd src && (cd app) && cat ../../x",
+    ):
+        assert not tree.allowed(text), text
+
+
+def test_a_workspace_that_is_a_link_itself(tree: Tree, tmp_path: Path) -> None:
+    alias = tmp_path / "alias"
+    alias.symlink_to(tree.work)
+    scope = CommandScope(str(alias), (str(alias),), "/nowhere", SYSTEM_PATH)
+    assert evaluate("cat a.txt", PolicyState(), scope).allowed
+    assert evaluate(f"cat {alias}/a.txt", PolicyState(), scope).allowed
+    assert evaluate(f"cat {tree.work}/a.txt", PolicyState(), scope).allowed
+    assert not evaluate("cat ../other/secret", PolicyState(), scope).allowed
+
+
+def test_a_swapped_workspace_is_noticed(tree: Tree, tmp_path: Path) -> None:
+    alias = tmp_path / "alias"
+    alias.symlink_to(tree.work)
+    policy = PolicyState()
+    scope = CommandScope(str(tree.work), (str(alias),), "/nowhere", SYSTEM_PATH)
+    assert evaluate("cat a.txt", policy, scope).allowed
+    alias.unlink()
+    alias.symlink_to(tree.other)
+    assert not evaluate("cat a.txt", policy, scope).allowed
+
+
+def test_a_folder_outside_asks_for_all(tree: Tree) -> None:
+    scope = CommandScope(str(tree.other), (str(tree.work),), "/nowhere", SYSTEM_PATH)
+    assert not evaluate("ls", PolicyState(), scope).allowed
+
+
+def test_further_roots_are_inside(tree: Tree) -> None:
+    scope = CommandScope(str(tree.work), (str(tree.work), str(tree.other)), "/nowhere", SYSTEM_PATH)
+    assert evaluate("cat ../other/secret", PolicyState(), scope).allowed
+    assert not evaluate("cat ../third", PolicyState(), scope).allowed
+
+
+def executable(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+def test_a_name_that_path_finds_in_the_workspace_asks_until_granted(tree: Tree) -> None:
+    tree.path = f"{tree.work}/.venv/bin:{SYSTEM_PATH}"
+    assert tree.allowed("pytest -q")
+    executable(tree.work / ".venv" / "bin" / "pytest")
+    verdict = tree.judge("pytest -q")
+    assert not verdict.allowed
+    assert verdict.segments[0].rule == "lookup"
+    for grant in verdict.grants:
+        tree.policy.command_allowlist.add(grant.tokens, grant.exact)
+    assert tree.allowed("pytest -q")
+    assert tree.allowed("ls"), "other names are untouched"
+
+
+def test_a_link_on_path_into_the_workspace_asks(tree: Tree, tmp_path: Path) -> None:
+    executable(tree.work / "evil")
+    (tmp_path / "bin").mkdir()
+    tree.path = f"{tmp_path / 'bin'}:{SYSTEM_PATH}"
+    assert tree.allowed("ls")
+    (tmp_path / "bin" / "ls").symlink_to(tree.work / "evil")
+    assert not tree.allowed("ls")
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin"])
+def test_a_relative_folder_on_path_asks(tree: Tree, entry: str) -> None:
+    tree.path = f"{entry}:{SYSTEM_PATH}"
+    assert not tree.allowed("ls")
+    assert tree.allowed("echo x"), "bash runs this itself"
+    tree.path = f"{SYSTEM_PATH}:{entry}"
+    assert tree.allowed("ls"), "found before the relative folder"
+
+
+def test_a_folder_that_everybody_may_write_asks(tree: Tree, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    executable(shared / "ls")
+    shared.chmod(0o777)
+    tree.path = f"{shared}:{SYSTEM_PATH}"
+    assert not tree.allowed("ls")
+    shared.chmod(0o755)
+    assert tree.allowed("ls")
+
+
+def test_a_name_that_path_does_not_hold_is_no_finding(tree: Tree) -> None:
+    tree.path = "/nowhere"
+    assert tree.allowed("ls -la")
+
+
+def test_pwd_counts_as_the_folder(tree: Tree) -> None:
+    assert tree.allowed('ls "$PWD/src"')
+    (tree.work / "$PWD").symlink_to(tree.other)
+    assert not tree.allowed("cat '$PWD/secret'"), "a file of that very name"
+    for text in (
+        'ls "$PWD/../other"',
+        '[ -f "$PWD/../other" ]',
+        "ls $PWD",
+        'ls "x$PWD"',
+        'ls "${PWD}"',
+        'sed "$PWD" a.txt',
+        'git -C "$PWD" status',
+    ):
+        assert not tree.allowed(text), text
+
+
+def test_unreadable_names_do_not_matter(tree: Tree) -> None:
+    os.mkdir(os.fsencode(str(tree.work)) + b"/\xff\xfe")
+    assert tree.allowed("ls */x")
