@@ -11,6 +11,8 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
+import stat
 from collections.abc import Callable, Sequence
 
 from xun.errors import EditError
@@ -24,7 +26,7 @@ from xun_builtin_tools.edit.changes import (
 )
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.messages import edit_error, stale
-from xun_policies.paths.held import TEMP_PREFIX, TEMP_SUFFIX
+from xun_policies.paths.held import TEMP_PREFIX, TEMP_SUFFIX, HeldFolder
 from xun_policies.workspace import PathInvalid, ResolvedPath, Workspace
 
 
@@ -80,7 +82,8 @@ class _Commit:
         self.disk = disk
         self.token = token
         self.made: list[ResolvedPath] = []
-        self.temps: list[tuple[ResolvedPath, str]] = []
+        self.staged: list[tuple[ResolvedPath, str]] = []
+        self.kept: list[tuple[ResolvedPath, str]] = []
         self.undo: list[tuple[str, Callable[[], None]]] = []
         self.renamed = {str(op.source.path) for op in operations if isinstance(op, Rename)}
 
@@ -131,13 +134,14 @@ class _Commit:
         for number, op in enumerate(changes):
             if staged[number] is not None:
                 self._swap_in(number, op, staged[number] or "")
-        gone = [(number, op) for number, op in enumerate(changes) if op.after.kind == "absent"]
-        for number, op in gone:
-            if op.before.kind in ("file", "link"):
-                self._remove(number, op)
-        for _, op in sorted(gone, key=lambda item: len(item[1].path.path.parts), reverse=True):
-            if op.before.kind == "dir":
-                self._remove_folder(op)
+        gone = {number: op for number, op in enumerate(changes) if op.after.kind == "absent"}
+        folders = {number: op for number, op in gone.items() if op.before.kind == "dir"}
+        for number, op in gone.items():
+            if not any(folder.path.path in op.path.path.parents for folder in folders.values()):
+                if number in folders:
+                    self._remove_folder(number, op, {str(change.path.path) for change in gone.values()})
+                else:
+                    self._remove(number, op)
 
     def _make_parents(self, path: ResolvedPath) -> None:
         parent = path.path.parent
@@ -168,7 +172,7 @@ class _Commit:
             raise edit_error("io", f"The content that {op.path.display} should get was not kept.")
         name = temp_name(self.token, number, "n")
         with self.workspace.hold_parent(op.path) as parent:
-            self.temps.append((op.path, name))
+            self.staged.append((op.path, name))
             if op.after.kind == "link":
                 self.disk.symlink(parent, name, os.fsdecode(op.after.data))
                 return name
@@ -192,12 +196,12 @@ class _Commit:
                 backup = self._keep(number, op)
                 self.disk.replace(parent, staged, name)
                 self.undo.append((op.path.display, lambda: self._put_back(op.path, backup)))
-        self.temps.remove((op.path, staged))
+        self.staged.remove((op.path, staged))
 
     def _keep(self, number: int, op: Change) -> str:
         backup = temp_name(self.token, number, "o")
         with self.workspace.hold_parent(op.path) as parent:
-            self.temps.append((op.path, backup))
+            self.kept.append((op.path, backup))
             try:
                 self.disk.keep(parent, op.path.path.name, backup)
             except OSError as exc:
@@ -224,14 +228,17 @@ class _Commit:
             self.disk.unlink(parent, op.path.path.name)
         self.undo.append((op.path.display, lambda: self._put_back(op.path, backup)))
 
-    def _remove_folder(self, op: Change) -> None:
+    def _remove_folder(self, number: int, op: Change, planned: set[str]) -> None:
+        """Put a folder with all in it out of sight by one rename; it is taken apart at the very end."""
+        backup = temp_name(self.token, number, "o")
         with self.workspace.hold_parent(op.path) as parent:
-            self.disk.rmdir(parent, op.path.path.name)
-        self.undo.append((op.path.display, lambda: self._mkdir_again(op)))
-
-    def _mkdir_again(self, op: Change) -> None:
-        with self.workspace.hold_parent(op.path) as parent:
-            parent.mkdir(op.path.path.name, op.before.mode)
+            self.disk.rename(parent, op.path.path.name, parent, backup)
+            self.kept.append((op.path, backup))
+            self.undo.append((op.path.display, lambda: self._put_back(op.path, backup)))
+            with parent.enter(backup) as hidden:
+                extra = _unplanned(hidden, str(op.path.path), planned)
+        if extra:
+            raise edit_error("stale", f"{extra} came into {op.path.display} meanwhile, so nothing was changed.")
 
     def _rename(self, op: Rename) -> None:
         with self.workspace.hold_parent(op.source) as source, self.workspace.hold_parent(op.target) as target:
@@ -256,11 +263,13 @@ class _Commit:
     def _put_back(self, path: ResolvedPath, backup: str) -> None:
         with self.workspace.hold_parent(path) as parent:
             parent.replace(backup, path.path.name)
-        self.temps.remove((path, backup))
+        self.kept.remove((path, backup))
 
     def roll_back(self) -> list[str]:
         """Take the steps back, last first, and return what could not be."""
         left = []
+        # First, since a folder that was made can only go when it is empty.
+        self._clean(self.staged)
         for display, step in reversed(self.undo):
             try:
                 step()
@@ -268,27 +277,50 @@ class _Commit:
                 left.append(display)
         if not left:
             # What could not be put back is still under its second name.
-            self._clean()
+            self._clean(self.kept)
         return left
 
     def finish(self) -> None:
         """Drop the old files' second names and bring the folders to the disk."""
-        self._clean()
+        self._clean(self.kept)
         folders = {op.path.path.parent if isinstance(op, Change) else op.target.path.parent for op in self.operations}
         for folder in folders:
             # The change is done: a folder that can't be synchronised is no reason to say otherwise.
             with contextlib.suppress(OSError, PathInvalid), self.workspace.hold(self.workspace.resolve(folder)) as held:
                 held.sync()
 
-    def _clean(self) -> None:
-        for path, name in self.temps:
+    def _clean(self, temps: list[tuple[ResolvedPath, str]]) -> None:
+        for path, name in temps:
             for _ in range(2):
                 try:
                     with self.workspace.hold_parent(path) as parent:
-                        parent.unlink(name)
-                except FileNotFoundError:
-                    break
+                        remove_temp(parent, name)
                 except (OSError, PathInvalid):
                     continue
                 break
-        self.temps.clear()
+        temps.clear()
+
+
+def remove_temp(parent: HeldFolder, name: str) -> None:
+    """Remove a temporary file or folder of a commit, never through a link; nothing there is no error."""
+    found = parent.lstat(name)
+    if found is None:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        shutil.rmtree(name, dir_fd=parent.fd)
+    else:
+        parent.unlink(name)
+
+
+def _unplanned(folder: HeldFolder, path: str, planned: set[str]) -> str:
+    """Return something in the folder, which was at *path*, that is not in the plan; "" when all is."""
+    for item in folder.scan():
+        below = f"{path}/{item.name}"
+        if below not in planned:
+            return below
+        if item.is_dir(follow_symlinks=False):
+            with folder.enter(item.name) as inner:
+                extra = _unplanned(inner, below, planned)
+            if extra:
+                return extra
+    return ""

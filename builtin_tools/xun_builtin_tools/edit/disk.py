@@ -37,7 +37,3 @@ class Disk:
     def mkdir(self, folder: HeldFolder, name: str, mode: int) -> None:
         """Make a folder."""
         folder.mkdir(name, mode)
-
-    def rmdir(self, folder: HeldFolder, name: str) -> None:
-        """Remove an empty folder."""
-        folder.rmdir(name)

@@ -8,7 +8,6 @@ feed or U+2028 is text.
 from __future__ import annotations
 
 import codecs
-import difflib
 import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from xun.errors import EditError
+from xun_builtin_tools.edit.linediff import line_opcodes
 
 # UTF-32 first: its little-endian mark begins like that of UTF-16.
 _MARKS = (
@@ -25,9 +25,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-
-_ALIGN_LIMIT = 4_000_000
-"""Pairs of lines above which lines are paired by their place, since a comparison would take seconds."""
 
 RAW = "raw"
 """The codec of a file whose encoding is not known: ASCII is text, each other byte stays itself."""
@@ -240,10 +237,7 @@ class Document:
 def _align(old: list[str], new: list[str], own: list[str | None]) -> list[str | None]:
     """Return for each line of *new* the terminator of the old line that it keeps or replaces, or None."""
     chosen: list[str | None] = [None] * len(new)
-    if len(old) * len(new) > _ALIGN_LIMIT:
-        return (own + chosen)[: len(new)]
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for _, i1, i2, j1, j2 in matcher.get_opcodes():
+    for _, i1, i2, j1, j2 in line_opcodes(old, new):
         for step in range(min(i2 - i1, j2 - j1)):
             chosen[j1 + step] = own[i1 + step]
     return chosen

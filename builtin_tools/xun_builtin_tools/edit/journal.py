@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xun_builtin_tools.edit.blobs import Blobs
 from xun_builtin_tools.edit.changes import Change, Operation, State
-from xun_builtin_tools.edit.commit import commit
+from xun_builtin_tools.edit.commit import commit, new_token
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.entries import Entry, stored
 from xun_builtin_tools.edit.index import Index
@@ -260,8 +260,7 @@ class EditJournal:
         done: list[Entry] = []
         try:
             for entry in entries:
-                operations = undo_operations(workspace, self._blobs, entry)
-                commit(workspace, operations, self.disk)
+                self._commit_again(workspace, entry, undo_operations(workspace, self._blobs, entry))
                 remove_empty(workspace, entry.folders)
                 done.append(entry)
         finally:
@@ -270,6 +269,17 @@ class EditJournal:
                 self._undone.append(done)
                 self._note("undo", numbers=[entry.number for entry in done])
         return list(dict.fromkeys(path for entry in done for path in entry.paths))
+
+    def _commit_again(self, workspace: Workspace, entry: Entry, operations: Sequence[Operation]) -> None:
+        """Commit an undo or redo; when the process dies in it, the next one takes back what was done of it."""
+        token = new_token()
+        work = Entry(self._next, self._run, entry.turn, entry.tool, tuple(map(stored, operations)), (), token)
+        self._next += 1
+        self._note("begin", entry=work.to_json())
+        try:
+            commit(workspace, operations, self.disk, token)
+        finally:
+            self._note("abandon", number=work.number)
 
     def redo(self, workspace: Workspace | None = None) -> list[str]:
         """Do again what was undone last, and return the paths.
@@ -286,7 +296,7 @@ class EditJournal:
             again: list[Entry] = []
             try:
                 for entry in reversed(group):
-                    commit(workspace, redo_operations(workspace, self._blobs, entry), self.disk)
+                    self._commit_again(workspace, entry, redo_operations(workspace, self._blobs, entry))
                     again.append(entry)
             finally:
                 self._redone(group, again)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from xun_builtin_tools.edit.document import RAW, Document
+from xun_builtin_tools.edit.linediff import line_opcodes
 from xun_builtin_tools.edit.lookalikes import fold
 
 Level = Literal["exact", "trailing_ws", "unicode", "indent"]
@@ -192,8 +193,7 @@ def carry(old: Sequence[str], new: Sequence[str], have: Sequence[str], shift: Sh
     every character that the change leaves alone. None when *shift* can't be applied to a new line.
     """
     result: list[str] = []
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+    for tag, i1, i2, j1, j2 in line_opcodes(old, new):
         if tag == "equal":
             result += have[i1:i2]
             continue

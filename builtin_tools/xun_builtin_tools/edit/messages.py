@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document
+from xun_builtin_tools.edit.linediff import line_opcodes
 from xun_builtin_tools.edit.nearest import find_nearest
 
 LIMIT = 4000
@@ -102,17 +102,8 @@ def _changed_ranges(then: bytes | None, now: bytes) -> str:
     if then is None or max(len(then), len(now)) > 2_000_000:
         return ""
     old, new = then.split(b"\n"), now.split(b"\n")
-    head = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    old, rest = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(old) * len(rest) > 4_000_000:
-        return f"lines {head + 1} to {head + max(1, len(rest))}"
-    spans = [
-        (head + j1 + 1, head + max(j2, j1 + 1))
-        for tag, _, _, j1, j2 in difflib.SequenceMatcher(None, old, rest, autojunk=False).get_opcodes()
-        if tag != "equal"
-    ]
+    texts = [[line.decode("latin-1") for line in side] for side in (old, new)]
+    codes = [code for code in line_opcodes(*texts) if code[0] != "equal"]
+    spans = [(j1 + 1, max(j2, j1 + 1)) for _, _, _, j1, j2 in codes]
     named = [f"line {a}" if a == b else f"lines {a} to {b}" for a, b in spans[:_LISTED]]
     return ", ".join(named) + (f" and {len(spans) - _LISTED} more places" if len(spans) > _LISTED else "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xun_builtin_tools.edit.lookalikes import describe, fold
 
 _COMPARED_CHARS = 300
+_COMPARED_LINES = 60
 _VOTERS = 3
 _WINDOWS = 10
 _MIN_SCORE = 55.0
@@ -33,7 +34,7 @@ def find_nearest(lines: Sequence[str], wanted: Sequence[str]) -> Near | None:
 
     The most telling of the wanted lines vote for places, and a similarity over the whole region decides among the best.
     """
-    wanted = [line[:_COMPARED_CHARS] for line in wanted]
+    wanted = [line[:_COMPARED_CHARS] for line in wanted[:_COMPARED_LINES]]
     if not any(line.strip() for line in wanted) or not lines:
         return None
     places = _vote(lines, wanted)

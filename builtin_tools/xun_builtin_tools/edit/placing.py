@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ def apply_hunks(doc: Document, hunks: Sequence[Hunk], **facts: Any) -> Replaced:
     Raises:
         EditError: kinds ``not_found``, ``ambiguous``, ``overlap``, ``encoding``, ``noop``, with ``hunk_index``.
     """
+    if doc.mark:
+        hunks = [_without_mark(hunk) for hunk in hunks]
     placed = _Placer(doc, hunks, facts).place()
     for hunk in hunks:
         doc.check_new_text("\n".join(hunk.new))
@@ -44,6 +47,11 @@ def apply_hunks(doc: Document, hunks: Sequence[Hunk], **facts: Any) -> Replaced:
     except EditError as exc:
         exc.facts.update(facts)
         raise
+
+
+def _without_mark(hunk: Hunk) -> Hunk:
+    # Whoever copied the mark with the first line means the mark that the file has.
+    return dataclasses.replace(hunk, rows=tuple((tag, text.removeprefix("\ufeff")) for tag, text in hunk.rows))
 
 
 class _LineText:

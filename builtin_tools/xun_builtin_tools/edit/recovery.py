@@ -7,8 +7,8 @@ import os
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.blobs import Blobs
-from xun_builtin_tools.edit.changes import Rename, read_state
-from xun_builtin_tools.edit.commit import commit
+from xun_builtin_tools.edit.changes import Rename, read_state, state_in
+from xun_builtin_tools.edit.commit import commit, remove_temp, temp_name
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.entries import Entry, StoredOp, change, located
 from xun_builtin_tools.edit.undoing import remove_empty
@@ -25,14 +25,22 @@ def recover(workspace: Workspace, blobs: Blobs, entry: Entry) -> list[str]:
     restored: list[str] = []
     for op in reversed(entry.ops):
         with contextlib.suppress(EditError, PolicyError, OSError):
-            restored += (_put_back if op.kind == "change" else _move_back)(workspace, blobs, op)
+            if op.kind == "change":
+                restored += _put_back(workspace, blobs, op, _second_name(entry, op))
+            else:
+                restored += _move_back(workspace, op)
     for path in entry.paths:
         _remove_temps(workspace, path, entry.token)
     remove_empty(workspace, _made_folders(workspace, entry))
     return restored
 
 
-def _put_back(workspace: Workspace, blobs: Blobs, op: StoredOp) -> list[str]:
+def _second_name(entry: Entry, op: StoredOp) -> str:
+    changes = [other for other in entry.ops if other.kind == "change"]
+    return temp_name(entry.token, changes.index(op), "o")
+
+
+def _put_back(workspace: Workspace, blobs: Blobs, op: StoredOp, second_name: str) -> list[str]:
     present = read_state(workspace, located(workspace, op.path))
     if not present.same(op.after) or present.same(op.before):
         return []
@@ -40,13 +48,23 @@ def _put_back(workspace: Workspace, blobs: Blobs, op: StoredOp) -> list[str]:
     if before.kind in ("file", "link"):
         data = blobs.get(before.digest)
         if data is None:
-            return []
+            return _rename_back(workspace, op, second_name)
         before = before.with_data(data)
     commit(workspace, [change(workspace, op.path, present, before)], Disk())
     return [op.path]
 
 
-def _move_back(workspace: Workspace, blobs: Blobs, op: StoredOp) -> list[str]:
+def _rename_back(workspace: Workspace, op: StoredOp, second_name: str) -> list[str]:
+    """Put back a file that was too large for the journal, from the second name that the commit gave it."""
+    resolved = located(workspace, op.path)
+    with workspace.hold_parent(resolved) as parent:
+        if not state_in(parent, second_name, op.path, keep=0).same(op.before):
+            return []
+        parent.replace(second_name, resolved.path.name)
+    return [op.path]
+
+
+def _move_back(workspace: Workspace, op: StoredOp) -> list[str]:
     source, target = located(workspace, op.path), located(workspace, op.target)
     moved = read_state(workspace, target).same(op.before) and read_state(workspace, source).kind == "absent"
     # What was at the target is gone from there: a move over it is kept rather than half taken back.
@@ -64,7 +82,7 @@ def _remove_temps(workspace: Workspace, path: str, token: str) -> None:
         with workspace.hold(folder) as held:
             for item in held.scan():
                 if item.name.startswith(f"{TEMP_PREFIX}{token}-") and item.name.endswith(TEMP_SUFFIX):
-                    held.unlink(item.name)
+                    remove_temp(held, item.name)
 
 
 def _made_folders(workspace: Workspace, entry: Entry) -> list[str]:

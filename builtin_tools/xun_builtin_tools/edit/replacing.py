@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document, Splice, fold_newlines
+from xun_builtin_tools.edit.linediff import line_opcodes
 from xun_builtin_tools.edit.matching import Found, Level, Spot, carry, find_text
 from xun_builtin_tools.edit.messages import ambiguous, cut, edit_error, not_found
 
-_COUNT_LIMIT = 4_000_000
 _SNIPPET_LINES = 12
 
 
@@ -172,17 +171,10 @@ def count_changes(old: str, new: str) -> tuple[int, int]:
     a, b = old.split("\n"), new.split("\n")
     # The empty end after a final newline is no line; it is kept apart so that it never counts as one.
     a, b = a[:-1] if a[-1] == "" else a, b[:-1] if b[-1] == "" else b
-    head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    tail = 0
-    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
-        tail += 1
-    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
-    if not a and not b and old != new:
-        return 1, 1  # only the final newline differs
-    if len(a) * len(b) > _COUNT_LIMIT:
-        return len(b), len(a)
+    if a == b:
+        return (1, 1) if old != new else (0, 0)  # only the final newline differs
     added = removed = 0
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in line_opcodes(a, b):
         if tag != "equal":
             added, removed = added + j2 - j1, removed + i2 - i1
     return added, removed

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xun.errors import EditError
 from xun_builtin_tools import gate
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
+from xun_builtin_tools.edit.charset import stated_charset
 from xun_builtin_tools.edit.commit import new_token
-from xun_builtin_tools.edit.document import Document
+from xun_builtin_tools.edit.document import RAW, Document
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.replacing import Replaced, count_changes, snippet
 from xun_builtin_tools.edit.state import EditState
@@ -68,7 +70,26 @@ def open_text(ctx: ToolCallContext[Any], path: str, encoding: str | None = None,
         raise edit_error("io", f"{resolved.display} is larger than {EDIT_LIMIT:,} bytes, the limit for edits.", **facts)
     require_writable(resolved, before, **facts)
     EditState.of(ctx.agent).check(str(resolved.path), resolved.display, before.data)
-    return Opened(resolved, before, Document.load(resolved.display, before.data, encoding))
+    return Opened(resolved, before, load_text(workspace, resolved, before.data, encoding))
+
+
+def load_text(workspace: Workspace, resolved: ResolvedPath, data: bytes, encoding: str | None = None) -> Document:
+    """Return the document; where its encoding can't be known, the project's own statement counts.
+
+    Raises:
+        EditError: kinds ``binary`` and ``encoding``.
+    """
+    doc = Document.load(resolved.display, data, encoding)
+    if doc.codec != RAW:
+        return doc
+    charset = stated_charset(workspace, resolved)
+    if charset is None:
+        return doc
+    try:
+        return Document.load(resolved.display, data, charset)
+    except EditError:
+        # The statement is wrong for this file: its bytes stay opaque.
+        return doc
 
 
 def existing_file(workspace: Workspace, resolved: ResolvedPath, path: str, **facts: Any) -> State:

@@ -21,6 +21,7 @@ from xun_builtin_tools.edit.writing import (
     count_bytes,
     existing_file,
     hard_link_note,
+    load_text,
     missing,
     require_writable,
 )
@@ -101,6 +102,8 @@ class PatchPlan:
         present = read_state(self._workspace, resolved)
         if present.kind == "dir":
             raise edit_error("is_dir", f"{resolved.display} is a folder, so no file can be made there.")
+        if present.kind == "link":
+            self._resolve(path)  # a link that leads out of the workspace is refused as such
         if present.kind != "absent":
             raise edit_error("exists", f"{resolved.display} exists already; a patch updates it, or deletes it first.")
         return resolved
@@ -117,16 +120,14 @@ class PatchPlan:
         if earlier is not None:
             self._update_again(item, earlier)
             return
-        if (
-            item.target is not None
-            and read_state(self._workspace, self._resolve(item.path, follow=False)).kind == "link"
-        ):
+        moves = item.target is not None and self._resolve(item.target, follow=False).path != resolved.path
+        if moves and read_state(self._workspace, self._resolve(item.path, follow=False)).kind == "link":
             raise edit_error("not_regular", f"{item.path} is a link; move it with the move tool.")
         before = self._existing(resolved, item)
         file = _File("update", resolved, before, before)
-        self._change(file, item)
-        if item.target is not None:
-            file.action, file.target = "move", self._move_target(resolved, item.target)
+        self._change(file, item, moves)
+        if moves:
+            file.action, file.target = "move", self._move_target(resolved, item.target or "")
         self._files[str(resolved.path)] = file
 
     def _existing(self, resolved: ResolvedPath, item: FilePatch) -> State:
@@ -148,11 +149,11 @@ class PatchPlan:
             return target  # only upper and lower case change, on a file system that ignores them
         return self._vacant(path)
 
-    def _change(self, file: _File, item: FilePatch) -> None:
+    def _change(self, file: _File, item: FilePatch, moves: bool = False) -> None:
         """Carry out the hunks and the mode of *item* on the content so far."""
         mode = _with_execution(file.after.mode, item.executable)
         if not item.hunks:
-            if mode == file.after.mode and item.target is None:
+            if mode == file.after.mode and not moves:
                 raise edit_error("noop", f"The patch leaves {file.path.display} as it is, so nothing was changed.")
             file.after = State("file", file.after.data, mode, file.after.digest)
             return
@@ -163,7 +164,7 @@ class PatchPlan:
         file.removed += result.removed
 
     def _hunks(self, file: _File, item: FilePatch) -> Replaced:
-        doc = Document.load(file.path.display, file.after.data or b"")
+        doc = load_text(self._workspace, file.path, file.after.data or b"")
         return apply_hunks(doc, item.hunks, file=item.path)
 
     def _update_again(self, item: FilePatch, earlier: _File) -> None:

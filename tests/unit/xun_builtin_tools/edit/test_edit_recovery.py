@@ -1,0 +1,133 @@
+"""What a process left half done is put back by the next one, whatever the size of the files."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xun import Agent, AgentConfig, ToolBox, Workspace
+from xun_builtin_tools.edit.disk import Disk
+from xun_builtin_tools.edit.journal import EditJournal
+from xun_builtin_tools.edit.state import EditState
+
+
+class DeadlyDisk(Disk):
+    """Kills its process before the nth operation."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def _do(self, name: str, *args: Any) -> None:
+        self.left -= 1
+        if self.left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        getattr(Disk, name)(self, *args)
+
+    def write(self, *args: Any) -> None:
+        self._do("write", *args)
+
+    def replace(self, *args: Any) -> None:
+        self._do("replace", *args)
+
+    def unlink(self, *args: Any) -> None:
+        self._do("unlink", *args)
+
+    def keep(self, *args: Any) -> None:
+        self._do("keep", *args)
+
+    def rename(self, *args: Any) -> None:
+        self._do("rename", *args)
+
+
+def make_agent(root: Path, limit: int = 50_000_000) -> Agent[Any]:
+    agent = Agent(
+        toolbox=ToolBox().with_defaults("fs", "patch"),
+        workspace=Workspace(root),
+        config=AgentConfig(auto_confirm=True),
+    ).initialize()
+    agent.state["__builtin_edit"] = EditState(EditJournal(agent.workspace, max_bytes=limit))
+    return agent
+
+
+def in_a_child(work: Any) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if work() else 2)
+        finally:
+            os._exit(3)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def contents(root: Path) -> dict[str, Any]:
+    return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in root.rglob("*")}
+
+
+MOVES = """*** Begin Patch
+*** Update File: a
+*** Move to: n/a
+*** Update File: big
+@@
+-big
++BIG
+*** Delete File: c
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize("limit", [50_000_000, 1000])
+def test_a_patch_with_a_move_is_taken_back(tmp_path: Path, limit: int) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    (root / "a").write_text("a\n")
+    (root / "big").write_text("big\n" + "x" * 5000 + "\n")
+    (root / "c").write_text("c\n")
+    start = contents(root)
+    for steps in range(40):
+        folder = tmp_path / f"journal-{steps}"
+
+        def work(steps: int = steps, folder: Path = folder) -> bool:
+            agent = make_agent(root, limit)
+            journal = EditState.of(agent).journal
+            journal.persist_to(folder)
+            journal.disk = DeadlyDisk(steps)
+            return agent.toolbox.call_tool(agent, "apply_patch", {"patch": MOVES}, None).is_ok()
+
+        status = in_a_child(work)
+        EditState.of(make_agent(root, limit)).journal.persist_to(folder)
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        assert contents(root) == start, f"step {steps}"
+    assert steps > 4 and set(contents(root)) == {"n", "n/a", "big"}
+
+
+def test_an_undo_that_dies_is_taken_back_and_can_be_tried_again(tmp_path: Path) -> None:
+    root, folder = tmp_path / "ws", tmp_path / "journal"
+    (root / "d" / "e").mkdir(parents=True)
+    for name in ("d/1", "d/2", "d/e/3"):
+        (root / name).write_text(f"{name}\n")
+    start = contents(root)
+    agent = make_agent(root)
+    EditState.of(agent).journal.persist_to(folder)
+    agent.toolbox.call_tool(agent, "delete", {"path": "d"}, None).unwrap()
+    assert contents(root) == {}
+    for steps in range(40):
+
+        def work(steps: int = steps) -> bool:
+            journal = EditState.of(make_agent(root)).journal
+            journal.persist_to(folder)
+            journal.disk = DeadlyDisk(steps)
+            return bool(journal.undo_last_turns(1))
+
+        status = in_a_child(work)
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        EditState.of(make_agent(root)).journal.persist_to(folder)
+        assert contents(root) == {}, f"step {steps}"
+    assert steps > 4 and contents(root) == start
