@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
+
+
+def waking(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> Callable[[str], None]:
+    """Return a callback for a token that makes *call* in *loop*."""
+
+    def callback(_: str) -> None:
+        try:
+            loop.call_soon_threadsafe(call)
+        except RuntimeError:
+            # The loop is closed: the run ended while another callback was under way.
+            return
+
+    return callback
 
 
 class CancelToken:

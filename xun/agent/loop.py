@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
+from xun.agent.cancel import waking
 from xun.agent.channel import Channel
 from xun.agent.history import attachments, normalise, unique_ids
 from xun.agent.hooks import ModelCallDraft, StepEnd
@@ -92,7 +93,7 @@ class Run:
         self.stopped = asyncio.Event()
         self.started = time.monotonic()
         self.begun = True
-        forget = self.token.on_cancel(lambda _: self.loop.call_soon_threadsafe(self.stopped.set))
+        forget = self.token.on_cancel(waking(self.loop, self.stopped.set))
         stop = "done"
         try:
             async with aclosing(self._through()) as events:
@@ -185,7 +186,7 @@ class Run:
         """Make one model request; the complete reply is in the history and out as an event at the end."""
         self._partial, self._reply = [], None
         task = asyncio.create_task(self._stream(await self._request()))
-        forget = self.token.on_cancel(lambda _: self.loop.call_soon_threadsafe(task.cancel))
+        forget = self.token.on_cancel(waking(self.loop, task.cancel))
         try:
             async with aclosing(self.channel.drain(task)) as events:
                 async for event in events:

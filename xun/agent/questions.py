@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from xun.agent.cancel import waking
 from xun.choice import ChoiceOutcome, ChoiceRequest, Option
 from xun.errors import CancelledError, Denied
 from xun.events import Notice
@@ -50,8 +51,7 @@ async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]
     task = asyncio.ensure_future(agent.chooser.choose(request))
     if token is None:
         return await task
-    loop = asyncio.get_running_loop()
-    forget = token.on_cancel(lambda _: loop.call_soon_threadsafe(task.cancel))
+    forget = token.on_cancel(waking(asyncio.get_running_loop(), task.cancel))
     try:
         return await task
     except asyncio.CancelledError:

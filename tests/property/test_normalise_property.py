@@ -1,0 +1,51 @@
+"""Whatever the history holds, a request made of it can be sent."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xun.agent.history import normalise
+from xun.messages import Message, ToolCall
+
+TEXT = st.one_of(st.sampled_from(["", "a", "\ud800", "x\udfff"]), st.text(st.characters(), max_size=6))
+IDS = st.one_of(st.sampled_from(["", "1", "2", "1_2", "call", "call_2", "\ud800"]), st.text(max_size=3))
+NAMES = st.one_of(st.sampled_from(["", "a.b", "x" * 80, "\ud800"]), st.text(st.characters(), max_size=5))
+ARGUMENTS = st.one_of(st.sampled_from(["", " ", "{}", '{"a": 1}', "[1]", "null", "{", '{"a": "\ud800"}']), TEXT)
+CALLS = st.lists(st.builds(ToolCall, IDS, NAMES, ARGUMENTS), max_size=3).map(tuple)
+MESSAGES = st.one_of(
+    st.builds(Message, st.just("user"), TEXT),
+    st.builds(Message, st.just("system"), TEXT),
+    st.builds(Message, st.just("assistant"), TEXT, tool_calls=CALLS),
+    st.builds(Message, st.just("tool"), TEXT, tool_call_id=IDS, tool_name=NAMES),
+)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(MESSAGES, max_size=9))
+def test_normalised_history_can_be_sent(history: list[Message]):
+    messages = normalise(history)
+    open_calls: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for message in messages:
+        json.dumps([message.text, [call.arguments for call in message.tool_calls]], ensure_ascii=False).encode()
+        if message.role == "tool":
+            assert open_calls.pop(0) == (message.tool_call_id, message.tool_name)
+            continue
+        assert not open_calls
+        assert message.role != "assistant" or message.text or message.tool_calls
+        for call in message.tool_calls:
+            assert call.id and call.id not in seen and call.id.encode()
+            assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call.name)
+            assert isinstance(json.loads(call.arguments), dict)
+            seen.add(call.id)
+        open_calls = [(call.id, call.name) for call in message.tool_calls]
+    assert not open_calls
+    assert normalise(messages) == messages
+    # Nothing that somebody said is lost.
+    said = [m.text.encode("utf-8", "replace").decode() for m in history if m.role == "user"]
+    assert [message.text for message in messages if message.role == "user"] == said
+    assert sum(len(m.tool_calls) for m in messages) == sum(len(m.tool_calls) for m in history)
