@@ -9,14 +9,14 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
-
-from types import SimpleNamespace
-from xun.tools.toolbox import ToolBox
 from xun_policies.workspace import Workspace
 
 ROWS = [

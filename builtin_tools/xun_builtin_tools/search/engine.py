@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from xun.errors import SearchError
@@ -105,8 +106,11 @@ class Engine:
         except (TimeUp, Enough):
             return
 
-    def _ripgrep(self, scope: Scope) -> str | None:
-        return None if self._options.backend == "python" else find_ripgrep(scope.inside)
+    def _ripgrep(self, scope: Scope) -> Callable[[], str | None]:
+        """Return what finds ripgrep, once and not before it is needed."""
+        if self._options.backend == "python":
+            return lambda: None
+        return cache(lambda: find_ripgrep(scope.inside))
 
     def _glob(self, request: GlobRequest, clock: Clock, found: list[str], skipped: list[str]) -> None:
         program = self._ripgrep(request.scope)
@@ -119,9 +123,9 @@ class Engine:
                 found.clear()
             finally:
                 skipped.extend(walk.skipped)
-        if program is not None:
+        if (path := program()) is not None:
             try:
-                ripgrep_search.glob_paths(request, program, clock, found)
+                ripgrep_search.glob_paths(request, path, clock, found)
                 return
             except ripgrep_search.Unequal:
                 found.clear()
@@ -140,31 +144,34 @@ class Engine:
                 return hits
             except TooLarge:
                 _clear(hits)
-        if program is not None:
+        if (path := program()) is not None:
             try:
-                ripgrep_search.RipgrepSearch(request, program, clock, hits).run()
+                ripgrep_search.RipgrepSearch(request, path, clock, hits).run()
                 return hits
             except ripgrep_search.Unequal:
                 _clear(hits)
-        self._walk(request, clock, hits, None)
+        self._walk(request, clock, hits, lambda: None)
         return hits
 
-    def _walk(self, request: GrepRequest, clock: Clock, hits: Hits, program: str | None) -> None:
+    def _walk(self, request: GrepRequest, clock: Clock, hits: Hits, program: Callable[[], str | None]) -> None:
         walk = python_search.new_walk(request.scope, clock, request.filter.matches if request.filter else None)
-        limit = None if program is None else SMALL_BYTES
-        search = python_search.PythonSearch(request, clock, hits, limit)
+        search = python_search.PythonSearch(request, clock, hits, lambda size: _too_large(size > SMALL_BYTES, program))
         try:
             search.in_folders(_bounded(walk, program))
         finally:
             hits.skipped.extend(walk.skipped)
 
 
-def _bounded(walk: Walk, program: str | None) -> Iterator[Folder]:
+def _bounded(walk: Walk, program: Callable[[], str | None]) -> Iterator[Folder]:
     """Yield the folders of a walk; stop it when ripgrep would do better."""
     for folder in walk.folders():
-        if program is not None and walk.entries > SMALL_TREE:
-            raise TooLarge
+        _too_large(walk.entries > SMALL_TREE, program)
         yield folder
+
+
+def _too_large(large: bool, program: Callable[[], str | None]) -> None:
+    if large and program() is not None:
+        raise TooLarge
 
 
 def _clear(hits: Hits) -> None:

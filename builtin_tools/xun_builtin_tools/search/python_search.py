@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from xun_builtin_tools.search.encodings import is_utf16, shown, to_text
 from xun_builtin_tools.search.hits import Hits, Line
-from xun_builtin_tools.search.limits import MAX_FILE, MAX_HITS, Clock, TooLarge
+from xun_builtin_tools.search.limits import MAX_FILE, MAX_HITS, Clock
 from xun_builtin_tools.search.regex.matcher import Matcher
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.walk import Folder, Walk
@@ -36,14 +36,16 @@ def glob_paths(request: GlobRequest, folders: Iterator[Folder], found: list[str]
 class PythonSearch:
     """Looks for one pattern in the content of files."""
 
-    def __init__(self, request: GrepRequest, clock: Clock, hits: Hits, max_bytes: int | None = None) -> None:
-        """Prepare the search; with *max_bytes* it raises `TooLarge` once it has read more."""
+    def __init__(
+        self, request: GrepRequest, clock: Clock, hits: Hits, grown: Callable[[int], None] = lambda size: None
+    ) -> None:
+        """Prepare the search; *grown* hears how many bytes were read and may raise to give up."""
         self.request = request
         self.clock = clock
         self.hits = hits
         self._since_tick = 0
         self._bytes = 0
-        self._max_bytes = max_bytes
+        self._grown = grown
 
     def in_folders(self, folders: Iterator[Folder]) -> None:
         """Search all files of *folders*."""
@@ -70,8 +72,7 @@ class PythonSearch:
             self.hits.skipped.append(f"{shown(path)} (larger than {MAX_FILE // 1_000_000} MB)")
             return
         self._bytes += len(data)
-        if self._max_bytes is not None and self._bytes > self._max_bytes:
-            raise TooLarge
+        self._grown(self._bytes)
         self._since_tick += 50_000 + len(data)
         if self._since_tick > 5_000_000:
             self._since_tick = 0

@@ -9,12 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from xun_builtin_tools.search.limits import Clock
 
 _NAME = "rg.exe" if os.name == "nt" else "rg"
 _POLL_SECONDS = 0.05
 _CHUNK = 1 << 18
+_PIPE_BYTES = 1 << 20
 _MAX_STDERR = 200_000
 
 
@@ -36,6 +38,17 @@ def find_ripgrep(inside: Callable[[str], bool]) -> str | None:
     return None
 
 
+def _widen(pipe: IO[bytes] | None) -> None:
+    """Let a pipe hold more, where the system can, so that ripgrep seldom waits for its reader."""
+    try:
+        from fcntl import F_SETPIPE_SZ, fcntl  # not on every system
+    except ImportError:
+        return
+    if pipe is not None:
+        with contextlib.suppress(OSError):
+            fcntl(pipe, F_SETPIPE_SZ, _PIPE_BYTES)
+
+
 class RipgrepRun:
     """One run of ripgrep; use it as a context manager, so that the process never stays behind."""
 
@@ -52,6 +65,7 @@ class RipgrepRun:
             stderr=subprocess.PIPE,
             close_fds=True,
         )
+        _widen(self._process.stdout)
 
     def __enter__(self) -> RipgrepRun:
         return self
@@ -89,17 +103,20 @@ class RipgrepRun:
                     else:
                         yield data
 
-    def lines(self, end: bytes = b"\n") -> Iterator[bytes]:
-        """Yield the output in pieces that *end* ended; see `chunks`."""
+    def batches(self, end: bytes = b"\n") -> Iterator[bytes]:
+        """Yield the output in pieces of whole records, each with its *end*; see `chunks`."""
         rest: list[bytes] = []
         for chunk in self.chunks():
-            if end not in chunk:
-                rest.append(chunk)
-                continue
-            pieces = chunk.split(end)
-            yield b"".join([*rest, pieces[0]])
-            yield from pieces[1:-1]
-            rest = [pieces[-1]]
+            cut = chunk.rfind(end) + 1
+            if cut:
+                yield b"".join([*rest, chunk[:cut]])
+                rest = []
+            rest.append(chunk[cut:])
+
+    def lines(self, end: bytes = b"\n") -> Iterator[bytes]:
+        """Yield the records of the output without their *end*; see `chunks`."""
+        for batch in self.batches(end):
+            yield from batch[: -len(end)].split(end)
 
     @property
     def status(self) -> int:

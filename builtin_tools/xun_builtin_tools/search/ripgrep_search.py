@@ -108,32 +108,39 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
         place = _Place(request.scope, stack)
         arguments = ["--files", "--null", *place.arguments, *place.last]
         run = stack.enter_context(RipgrepRun(program, arguments, place.folder, clock))
-        folders: set[str] = {""}
-        matches, strip = request.pattern.matches, len(place.target)
+        folders = _Folders(request.scope) if request.scope.outer is not None else None
+        strip = len(place.target)
+        fullmatch = request.pattern.regex.fullmatch
         simple = request.scope.hidden and not request.scope.closed
-        for raw in run.lines(b"\0"):
-            path = os.fsdecode(raw)
-            relative = path[strip:] if simple else place.relative(path)
-            if relative is None:
-                continue
-            folders.add(relative.rpartition("/")[0])
-            if matches(relative):
-                found.append(relative)
+        # While ripgrep goes on, each batch is looked through: that is why this is not done at the end.
+        for batch in run.batches(b"\0"):
+            paths = os.fsdecode(batch[:-1]).split("\0")
+            if folders is not None:
+                folders.check({path[strip:].rpartition("/")[0] for path in paths})
+            matching = [path for path in paths if fullmatch(path, strip)]
+            if simple:
+                found.extend([path[strip:] for path in matching])
+            else:
+                found.extend(path for path in map(place.relative, matching) if path is not None)
         _check_stderr(run.stderr)
-        if request.scope.outer is not None:
-            _check_folders(request.scope, folders)
 
 
-def _check_folders(scope: Scope, folders: set[str]) -> None:
-    """Look at the ignore file of every folder that files were found in, and of those above."""
-    for folder in list(folders):
-        parent = folder.rpartition("/")[0]
-        while parent not in folders:
-            folders.add(parent)
-            parent = parent.rpartition("/")[0]
-    root = str(scope.folder)
-    for folder in folders:
-        _check_ignore_file(os.path.join(root, folder, IGNORE_FILE))
+class _Folders:
+    """Looks at the ignore file of every folder that files were found in, and of those above."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._root = str(scope.folder).rstrip("/") + "/"
+        self._seen: set[str] = set()
+        self.check({""})
+
+    def check(self, folders: set[str]) -> None:
+        """Raise `Unequal` when one of the folders has an ignore file that is not plain."""
+        for folder in folders - self._seen:
+            above = folder
+            while above not in self._seen:
+                self._seen.add(above)
+                _check_ignore_file(f"{self._root}{above}/{IGNORE_FILE}")
+                above = above.rpartition("/")[0]
 
 
 def _check_ignore_file(path: str) -> None:
@@ -175,14 +182,19 @@ class RipgrepSearch:
             if self.request.scope.outer is not None:
                 listing = ["--files", "--null", "-j1", *place.arguments, "--hidden", "-g", IGNORE_FILE, *place.last]
                 rules = stack.enter_context(RipgrepRun(self.program, listing, place.folder, self.clock))
-            _Reader(self.request, place, self.hits).read(main.lines())
+            reader = _Reader(self.request, place, self.hits)
+            if self.request.output == "files":
+                reader.read_paths(main.batches(b"\0"))
+            else:
+                reader.read(main.lines())
             self._finish(main)
             for raw in rules.lines(b"\0") if rules else ():
                 _check_ignore_file(os.path.join(place.folder, os.fsdecode(raw)))
 
     def _arguments(self, place: _Place) -> list[str]:
         request = self.request
-        arguments = ["--json", "--no-mmap", *place.arguments]
+        shape = ["--files-with-matches", "--null"] if request.output == "files" else ["--json"]
+        arguments = [*shape, "--no-mmap", *place.arguments]
         arguments += ["--crlf"] if request.matcher.crlf and not request.matcher.multiline else []
         arguments += ["--ignore-case"] if request.ignore_case else []
         arguments += ["--word-regexp"] if request.word else []
@@ -190,8 +202,6 @@ class RipgrepSearch:
             arguments += ["--multiline", *(["--multiline-dotall"] if request.dotall else []), "--crlf"]
         if request.output == "matches":
             arguments += [f"--before-context={request.before}", f"--after-context={request.after}"]
-        if request.output == "files":
-            arguments += ["--max-count=1"]
         if request.codec is not None:
             label = ripgrep_label(request.codec)
             if label is None:
@@ -251,6 +261,15 @@ class _Reader:
         self.path: str | None = None
         self.lines: list[Line] = []
         self.count = 0
+
+    def read_paths(self, batches: Iterator[bytes]) -> None:
+        """Take in a list of paths only."""
+        # Without a filter, which has files that are ignored listed too, ripgrep's word is enough.
+        visibility = self.visibility if self.request.filter is not None else None
+        for batch in batches:
+            for path in map(self.place.relative, os.fsdecode(batch[:-1]).split("\0")):
+                if path is not None and (visibility is None or visibility.shows(path)):
+                    self.hits.add(path, [], 1)
 
     def read(self, messages: Iterator[bytes]) -> None:
         """Take all messages in."""

@@ -61,18 +61,18 @@ def _sections(runs: list[tuple[Wild | None, list[Token]]]) -> str:
     out = []
     for index, section in enumerate(sections):
         last = index == len(sections) - 1
-        body = "".join(_run(run, last and at == len(section) - 1) for at, run in enumerate(section))
+        body = "".join(_run(run, last, last and at == len(section) - 1) for at, run in enumerate(section))
         out.append(body if last or not section else f"(?>{body})")
     return "".join(out)
 
 
-def _run(run: tuple[Wild | None, list[Token]], last: bool) -> str:
+def _run(run: tuple[Wild | None, list[Token]], last_section: bool, last: bool) -> str:
     wild, tokens = run
     fixed = "".join(map(_fixed, tokens))
     if wild is None:
         return fixed
     if wild is Wild.FOLDERS:
-        return f"(?s:(?:.*?/)??){fixed}"
+        return f"(?s:(?:.*/)?){fixed}" if last_section else f"(?s:(?:.*?/)??){fixed}"
     if wild is Wild.ALL:
         return f"(?s:.*){fixed}"
     return f"[^/]*{fixed}" if last else f"(?>[^/]*?{fixed})"

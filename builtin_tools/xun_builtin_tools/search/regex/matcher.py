@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from xun_builtin_tools.search.regex.automaton import Automaton
-from xun_builtin_tools.search.regex.charset import NEWLINE, subtract
+from xun_builtin_tools.search.regex.charset import NEWLINE, Ranges, subtract
 from xun_builtin_tools.search.regex.emit import emit
 from xun_builtin_tools.search.regex.nodes import (
     EXPONENTIAL,
@@ -29,6 +29,7 @@ from xun_builtin_tools.search.regex.parse import Parsed, PatternError
 _MAX_STEPS = 20_000_000
 _CARRIAGE_RETURN = 13
 _LINE_FEED = 10
+_LINE_ENDS: Ranges = ((10, 10), (13, 13))
 
 
 class Matcher:
@@ -40,19 +41,19 @@ class Matcher:
         crlf: Whether a line also ends before ``\\r\\n``; not when the pattern itself names ``\\r``.
     """
 
-    __slots__ = ("_automaton", "_degree", "_folded", "_literals", "_node", "_regexes", "crlf", "multiline")
+    __slots__ = ("_automaton", "_degree", "_folded", "_literals", "_regexes", "crlf", "multiline", "node")
 
     def __init__(self, parsed: Parsed, *, word: bool = False, multiline: bool = False) -> None:
         node = parsed.node
+        self.crlf = not names(node, _CARRIAGE_RETURN)
         if not multiline:
             if names(node, _LINE_FEED):
                 raise PatternError("the pattern names a line break; that needs multiline=true")
-            node = _in_line(node)
+            node = _in_line(node, _LINE_ENDS if self.crlf else NEWLINE)
         self.multiline = multiline and takes(node, _LINE_FEED)
         if word:
             node = Seq((Look(LookKind.START_HALF), node, Look(LookKind.END_HALF)))
-        self.crlf = not names(node, _CARRIAGE_RETURN)
-        self._node = node
+        self.node = node
         self._degree = degree(node)
         self._folded = case_free(node)
         self._literals = self._needed()
@@ -60,7 +61,7 @@ class Matcher:
         self._automaton: Automaton | None = None
 
     def _needed(self) -> tuple[bytes, ...]:
-        texts = literals(self._node) or ()
+        texts = literals(self.node) or ()
         return tuple((text.lower() if self._folded else text).encode() for text in texts)
 
     def may_match(self, data: bytes) -> bool:
@@ -97,7 +98,7 @@ class Matcher:
 
     def _finder(self, text: str, tick: Callable[[], None]) -> Callable[[int], tuple[int, int] | None]:
         if self._backtracks_well(text):
-            search = self._regex(text.isascii()).search
+            search = self.regex(text.isascii()).search
 
             def by_regex(at: int) -> tuple[int, int] | None:
                 found = search(text, at)
@@ -113,29 +114,30 @@ class Matcher:
         if self._degree >= EXPONENTIAL:
             return False
         length = len(text) if self.multiline else max(map(len, text.split("\n")))
-        return pow(length, self._degree + 1) <= _MAX_STEPS
+        steps: int = length ** (self._degree + 1)
+        return steps <= _MAX_STEPS
 
-    def _regex(self, ascii_only: bool) -> re.Pattern[str]:
+    def regex(self, ascii_only: bool) -> re.Pattern[str]:
         regex = self._regexes.get(ascii_only)
         if regex is None:
-            regex = re.compile(emit(self._node, ascii_only=ascii_only, crlf=self.crlf))
+            regex = re.compile(emit(self.node, ascii_only=ascii_only, crlf=self.crlf))
             self._regexes[ascii_only] = regex
         return regex
 
     def _linear(self) -> Automaton:
         if self._automaton is None:
-            self._automaton = Automaton(self._node, crlf=self.crlf)
+            self._automaton = Automaton(self.node, crlf=self.crlf)
         return self._automaton
 
 
-def _in_line(node: Node) -> Node:
-    """Return the pattern for the search by line: no set takes the line break, the text is the line."""
+def _in_line(node: Node, ends: Ranges) -> Node:
+    """Return the pattern for the search by line: no set takes what ends lines, the text is the line."""
     if isinstance(node, Chars):
-        return Chars(subtract(node.ranges, NEWLINE))
+        return Chars(subtract(node.ranges, ends))
     if isinstance(node, Seq | Alt):
-        return type(node)(tuple(_in_line(item) for item in node.items))
+        return type(node)(tuple(_in_line(item, ends) for item in node.items))
     if isinstance(node, Repeat):
-        return Repeat(_in_line(node.body), node.low, node.high, node.greedy)
+        return Repeat(_in_line(node.body, ends), node.low, node.high, node.greedy)
     if node.kind is LookKind.TEXT_START:
         return Look(LookKind.LINE_START)
     return Look(LookKind.LINE_END) if node.kind is LookKind.TEXT_END else node
