@@ -167,6 +167,8 @@ class OpenAIModel:
         # In a thread, because the import would hold up the loop and with it a cancellation.
         await asyncio.to_thread(self.preload)
         with self._lock:
+            for ended in [other for other in self._clients if other.is_closed()]:
+                del self._clients[ended]
             if loop not in self._clients:
                 client, self._spare = self._spare or self._new_client(), None
                 self._clients[loop] = _Open(client, _kept(client))

@@ -13,6 +13,13 @@ from xun_cli.demo.talk import which_file
 
 UNDO = "`/undo` takes it back."
 
+_DESCRIBED = re.compile(
+    r"^(?:an? |some |the |two |three |several |all |simple |unit |new )*(?:\w+ ){0,3}"
+    r"(?:functions?|class(?:es)?|methods?|tests?|code|scripts?|programs?|implementations?|parsers?|loops?|docstrings?)\b",
+    re.IGNORECASE,
+)
+"""What to write, in words that only a language model could follow."""
+
 _FENCED = re.compile(r"\s*(`{3,})[\w+-]*\n(.*?)\n?\1\s*", re.DOTALL)
 
 
@@ -127,8 +134,10 @@ def replace_both(ask: Ask) -> Plan:
 
 
 def create(ask: Ask) -> Plan | None:
-    """Create a file, if it is plainly a file that is meant."""
+    """Create a file, if it is plainly a file that is meant, and its content and not a description of it."""
     path = path_of(ask["path"])
+    if not is_quoted(ask["content"]) and _DESCRIBED.search(ask["content"].split("\n", 1)[0]):
+        return None
     if not path or not (ask["file"] or looks_like_path(ask["path"]) or is_quoted(ask["path"])):
         return None
     return _create(path, _content(ask["content"]))
@@ -151,7 +160,9 @@ def _create(path: str, content: str) -> Plan:
 
 
 def append(ask: Ask) -> Plan | None:
-    """Add a text at the end of a file."""
+    """Add a text at the end of a file; "add" needs it quoted, for bare words mostly describe it."""
+    if not is_quoted(ask["content"]) and ask["verb"].lower() == "add" and not ask["line"]:
+        return None
     if path_of(ask["path"]) and not (looks_like_path(ask["path"]) or is_quoted(ask["path"])):
         return None
     path = target(ask)

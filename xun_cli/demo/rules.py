@@ -96,7 +96,7 @@ RULES: tuple[Rule, ...] = (
         " models?| llm)",
         talk.setup,
     ),
-    Rule("quit|exit|bye|goodbye|(?:close|leave)(?: xun)?", talk.leave),
+    Rule("quit|exit|bye|goodbye|see you(?: later| soon)?|(?:close|leave)(?: xun)?", talk.leave),
     # Tests and commands
     Rule(
         "(?:run|execute|start|launch|do|try){the}(?: unit| project| project's| python| whole| full|"
@@ -146,7 +146,7 @@ RULES: tuple[Rule, ...] = (
         raw=True,
     ),
     Rule(
-        "(?:run|execute|launch|start)(?:(?: the)?(?: shell| bash)? command)?:? <rest:command>",
+        "(?:run|execute)(?:(?: the)?(?: shell| bash)? command)?:? <rest:command>",
         run.run_command,
         raw=True,
     ),
@@ -257,7 +257,8 @@ RULES: tuple[Rule, ...] = (
         change.make_folder,
     ),
     Rule(
-        "(?:append|add) <text:content> (?:to|at)(?: the)?(?: (?:end|bottom) of)?(?: the)?(?: file)? <path>",
+        "(?P<verb>append|add)(?P<line>(?: the| a| this)? (?:line|text|words?):?)? <text:content>"
+        " (?:to|at)(?: the)?(?: (?:end|bottom) of)?(?: the)?(?: file)? <path>",
         change.append,
     ),
     Rule(

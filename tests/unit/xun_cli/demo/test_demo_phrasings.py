@@ -167,8 +167,12 @@ CALLS = {
     "please create `my file.txt` with the text please keep this please": write(
         "my file.txt", "please keep this please\n"
     ),
+    "create a.txt with one two three four five tests": write("a.txt", "one two three four five tests\n"),
+    "what is in @a.py?\n\n[Paths mentioned with @, relative to the project folder: a.py (a file)]": read("a.py"),
+    "add the line x = 1 to notes.txt": read("notes.txt", 1, 1),
+    "append bye to notes.txt": read("notes.txt", 1, 1),
+    "add 'bye' to notes.txt": read("notes.txt", 1, 1),
     "append 'bye' to notes.txt": read("notes.txt", 1, 1),
-    "add a line to notes.txt": read("notes.txt", 1, 1),
     "delete notes.txt": ("delete", {"path": "notes.txt"}),
     "remove the file notes.txt.": ("delete", {"path": "notes.txt"}),
     "rm a.txt": ("delete", {"path": "a.txt"}),
@@ -244,6 +248,12 @@ ANSWERS = {
     "create a plan for the release": "beyond me",
     "make it faster": "beyond me",
     "delete everything": "beyond me",
+    "add a test for foo to test_app.py": "beyond me",
+    "write unit tests for app.py to test_app.py": "beyond me",
+    "create app.py with a function that adds two numbers": "beyond me",
+    "create a script deploy.sh with code that deploys": "beyond me",
+    "start the server": "beyond me",
+    "see you later": "`/quit`",
     "replace": "beyond me",
 }
 
