@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from xun_policies.commands import CommandGrant
 
 BOX_FROM = 50
-"""Columns from which the dialog has a frame at its sides."""
+"""Columns from which the dialog has a frame."""
 
 HINT_FROM = 9
 """Rows of a dialog from which it has a line of hints; below, the content needs the row more."""
@@ -117,21 +117,22 @@ def approval_view(request: ChoiceRequest, columns: int, height: int, state: Dial
     """Draw the dialog in *columns* x at most *height* cells; the answers and the title always fit."""
     if not state.focused:
         return [_waiting_line(request, columns, state)]
-    box = columns >= BOX_FROM and height >= 9
-    inner = columns - 4 if box else columns
-    title = _title(request, inner, state)
+    box = columns >= BOX_FROM and height >= HINT_FROM
+    inner = columns - 2 if box else columns
+    title = _title(request, inner - 2, state)
     answers = _answers(request, inner, height, state)
-    hint = _hint(request, inner, state) if height >= HINT_FROM or state.problem else []
-    frame = 2 if box else 1
-    room = max(0, height - frame - len(answers) - len(hint))
-    content = _content(request, inner, room, state)
-    body = [*content, *answers, *hint]
-    return _boxed(title, body, columns) if box else [_rule(title, columns), *(cut_line(row, columns) for row in body)]
+    hint = _hint(request, inner, state)
+    rows = [hint] if box or height >= HINT_FROM or state.problem else []
+    content = _content(request, inner, max(0, height - 1 - len(answers) - len(rows)), state)
+    if box:
+        gap: list[Line] = [[]] if content and len(content) + len(answers) + 3 <= height else []
+        return _boxed(title, [*content, *gap, *answers], hint, columns)
+    return [_rule(title, columns), *(cut_line(row, columns) for row in [*content, *answers, *rows])]
 
 
 def content_height(request: ChoiceRequest, columns: int, state: DialogState) -> int:
     """Return how many rows the whole content takes, for scrolling."""
-    inner = columns - 4 if columns >= BOX_FROM else columns
+    inner = columns - 2 if columns >= BOX_FROM else columns
     return len(_all_content(request, inner, state))
 
 
@@ -301,16 +302,16 @@ def _grant_note(request: ChoiceRequest, state: DialogState, *, selected: bool) -
     return line
 
 
-def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
+def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
     if state.problem:
-        return [cut_line([(WARN, safe(state.problem, multiline=False))], columns)]
+        return cut_line([(WARN, safe(state.problem, multiline=False))], columns)
     parts = ["Enter chooses"]
     if state.view:
         parts = ["PgUp/PgDn scroll", "Ctrl-E back" if state.view == "full" else "? back"]
     elif request.kind == "command":
         parts = ["e edit", "Ctrl-E full view", "? explain"]
     elif request.kind == "write":
-        parts = ["Ctrl-E full view", *(["s side by side"] if columns >= 132 else []), "? explain"]
+        parts = ["Ctrl-E full view", *(["s side by side"] if columns >= 138 else []), "? explain"]
     parts.append("Esc denies and stops" if three(request) else "Esc stops")
     if state.waiting:
         parts.insert(0, f"{state.waiting} more waiting")
@@ -318,24 +319,24 @@ def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line
     while width(text) > columns and len(parts) > 1:
         parts.pop(1 if state.waiting and len(parts) > 2 else 0)
         text = " · ".join(parts)
-    return [[(DIM, cut(text, columns))]]
+    return [(DIM, cut(text, columns))]
 
 
-def _boxed(title: Line, body: list[Line], columns: int) -> list[Line]:
-    inner = columns - 4
-    edge: Fragment = (DIM, "│ ")
-    top: Line = [(DIM, "┌ "), *title, (DIM, " " + "─" * max(0, columns - line_width(title) - 4) + "┐")]
-    rows: list[Line] = [top]
-    for row in body:
-        fitted = cut_line(row, inner)
-        rows.append([edge, *fitted, (PLAIN, " " * (inner - line_width(fitted))), (DIM, " │")])
-    rows.append([(DIM, "└" + "─" * (columns - 2) + "┘")])
+def _boxed(title: Line, body: list[Line], hint: Line, columns: int) -> list[Line]:
+    """Frame *body* at its left: rows no wider than their text survive it when a terminal gets narrower."""
+    rows: list[Line] = [[(DIM, "┌ "), *title, *_dashes(columns - line_width(title) - 3)]]
+    rows += [[(DIM, "│ "), *cut_line(row, columns - 2)] for row in body]
+    rows.append([(DIM, "└ "), *cut_line(hint, columns - 2)])
     return rows
 
 
 def _rule(title: Line, columns: int) -> Line:
     fitted = cut_line(title, columns - 3)
-    return [(DIM, "─ "), *fitted, (DIM, " " + "─" * max(0, columns - line_width(fitted) - 4))]
+    return [(DIM, "─ "), *fitted, *_dashes(columns - line_width(fitted) - 3)]
+
+
+def _dashes(room: int) -> Line:
+    return [(DIM, " " + "─" * min(room, 12))] if room > 0 else []
 
 
 def scrolled(request: ChoiceRequest, columns: int, state: DialogState, by: int, page: int) -> DialogState:

@@ -193,7 +193,7 @@ class Repl:
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.finish, 128 + number)
         loop.add_signal_handler(signal.SIGCONT, self._continued)
-        self.show(self._welcome())
+        self.show(self.transcript.say(self._welcome(), "welcome"))
         for problem in self._key_problems:
             self.conversation.warn(problem)
         code = 1
@@ -244,9 +244,9 @@ class Repl:
 
     def questions_changed(self) -> None:
         """Show the oldest open question, or none."""
-        before = self.dialog.request
+        before = self.dialog.request.id if self.dialog.request is not None else ""
         self.dialog.update(self.conversation.pending())
-        if self.dialog.request is not None and self.dialog.request is not before:
+        if self.dialog.request is not None and self.dialog.request.id != before:
             self.notifier.waiting(self.dialog.request.prompt)
         self.view.sync_focus()
         self.refresh()
@@ -356,7 +356,7 @@ class Repl:
         ]
         if self._settings.ui.hints:
             lines.append([(DIM, cut("/help lists the commands · Esc interrupts · Ctrl-D leaves", columns))])
-        return [*lines, []]
+        return lines
 
     def _farewell(self) -> str:
         session = self.conversation.session

@@ -254,7 +254,11 @@ class Conversation:
 
     def pending(self) -> list[ChoiceRequest]:
         """Return the open questions, those of the front end itself first."""
-        return self.own.pending() + (self.session.pending() if self.session is not None else [])
+        if self.session is None:
+            return self.own.pending()
+        cwd = str(self.session.cwd)
+        asked = [item if item.cwd else replace(item, cwd=cwd) for item in self.session.pending()]
+        return self.own.pending() + asked
 
     def answer(self, request_id: str, outcome: ChoiceOutcome[Any]) -> bool:
         """Give an answer to whoever asked."""

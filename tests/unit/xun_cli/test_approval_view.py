@@ -128,7 +128,7 @@ def test_grant_words_say_exactly_what_is_granted() -> None:
     assert grant_words(request, DialogState()) == ", ".join(f"{g.text} …" for g in request.command.grants)
 
 
-def test_no_side_borders_below_fifty_columns() -> None:
+def test_no_frame_below_fifty_columns() -> None:
     request = write_request()
     assert "│" not in plain_lines(approval_view(request, 40, 14, first_state(request)))
 
