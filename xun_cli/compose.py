@@ -71,7 +71,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         config=_config(options, settings, model),
     )
     agent.initialize()
-    agent.system(_system_text(options, agent, places, interactive))
+    agent.system(_system_text(options, agent, places, settings.mode, interactive))
     stored = _open_store(options, settings, places)
     session = Session(
         agent,
@@ -148,14 +148,14 @@ def _named_model(options: StartOptions, settings: Settings, name: str) -> ChatMo
     return model
 
 
-def _system_text(options: StartOptions, agent: Agent[Any], places: Places, interactive: bool) -> str:
+def _system_text(options: StartOptions, agent: Agent[Any], places: Places, mode: str, interactive: bool) -> str:
     names = {tool.name for tool in agent.toolbox.list_tools()}
     return system_prompt.system_prompt(
         options.cwd,
         config_dir=places.config,
         tools=names,
         add_dirs=agent.workspace.add_dirs,
-        mode=options.mode or "ask",
+        mode=options.mode or mode,
         headless=not interactive,
     )
 

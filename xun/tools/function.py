@@ -12,7 +12,7 @@ from xun.errors import CancelledError, Denied, ToolCallFormatError
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.attr import ToolAttr, attr_of
 from xun.tools.context import ToolCallContext
-from xun.tools.schema import Signature, read_signature
+from xun.tools.schema import Signature, read_signature, without_titles
 
 _PASS = (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, asyncio.CancelledError)
 _SAFE = "__xun_except_safe__"
@@ -163,12 +163,17 @@ class Function:
         """The JSON schema of its parameters."""
         return self._signature.json_schema
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the entry of the tools array in the OpenAI form."""
+    def to_json(self, *, compact: bool = False) -> dict[str, Any]:
+        """Return the entry of the tools array in the OpenAI form; *compact* leaves out titles, which say nothing new."""
+        schema = self._compact_schema if compact else self.tool_schema
         return {
             "type": "function",
-            "function": {"name": self._name, "description": self._description, "parameters": self.tool_schema},
+            "function": {"name": self._name, "description": self._description, "parameters": schema},
         }
+
+    @functools.cached_property
+    def _compact_schema(self) -> dict[str, Any]:
+        return without_titles(self.tool_schema)
 
     def prepare(self, context: ToolCallContext[Any], arguments: dict[str, Any] | str) -> Callable[[], Any]:
         """Validate *arguments* and return the call, ready to be made once.

@@ -166,9 +166,11 @@ class ToolBox:
             if (include_disabled or name not in self._disabled) and (have is None or tool.required_capabilities <= have)
         ]
 
-    def list_tools_json(self, model_capabilities: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """Return the tools array that is handed to the model."""
-        return [tool.to_json() for tool in self.list_tools(model_capabilities)]
+    def list_tools_json(
+        self, model_capabilities: Iterable[str] | None = None, *, compact: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return the tools array that is handed to the model; *compact* without the titles of parameters."""
+        return [tool.to_json(compact=compact) for tool in self.list_tools(model_capabilities)]
 
     # -- calling ------------------------------------------------------------------------------
 

@@ -82,7 +82,9 @@ async def test_request_holds_system_history_and_tools():
     first, second = agent.model.requests
     assert first.messages == [Message("system", "Be short.\n\nBe kind."), Message("user", "one")]
     assert second.messages[1:] == [Message("user", "one"), Message("assistant", "a"), Message("user", "two")]
-    assert first.tools == agent.toolbox.list_tools_json() and first.purpose == "turn"
+    [tool] = first.tools
+    assert (tool["function"]["name"], tool["function"]["parameters"]["required"]) == ("add", ["a"])
+    assert first.tools == second.tools and first.purpose == "turn"
 
 
 async def test_results_come_in_call_order_while_calls_run_side_by_side():
