@@ -9,6 +9,10 @@ from xun._serialize import dumps, to_jsonable
 
 T = TypeVar("T")
 E = TypeVar("E")
+V = TypeVar("V")
+X = TypeVar("X")
+
+_NONE: Any = None
 
 Status = Literal["ok", "format_error", "error", "timeout", "denied", "pending", "cancelled"]
 """How a call ended: ok, or one of the ways not to."""
@@ -52,12 +56,12 @@ class Result(Generic[T, E]):
     status: Status = "ok"
 
     @staticmethod
-    def Ok(value: Any = None) -> Result[Any, Any]:
+    def Ok(value: V = _NONE) -> Result[V, Any]:
         """Return a success that holds *value*."""
         return Result(True, value, None, "ok")
 
     @staticmethod
-    def Err(error: Any, status: Status = "error") -> Result[Any, Any]:
+    def Err(error: X, status: Status = "error") -> Result[Any, X]:
         """Return a failure that holds *error*, ended in the way *status* says."""
         return Result(False, None, error, status)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from xun.agent.cancel import CancelToken
 from xun.agent.config import AgentConfig
 from xun.agent.hooks import Hooks
 from xun.agent.loop import Run
 from xun.agent.questions import Asking
 from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner
+from xun.agent.state import RunState
 from xun.choice import Chooser
 from xun.errors import ToolConflict
 from xun.events import Event
-from xun.messages import Image, Message, Usage
+from xun.messages import Image, Message
 from xun.models.base import ChatModel, Purpose
 from xun.result import ErrorInfo, Result
 from xun.tools.toolbox import ToolBox
@@ -29,12 +28,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 S = TypeVar("S")
+V = TypeVar("V")
 
 POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(Asking, Generic[S]):
+class Agent(RunState, Asking, Generic[S]):
     """A model with tools in a workspace.
 
     Args:
@@ -59,7 +59,7 @@ class Agent(Asking, Generic[S]):
             """Ready to run."""
 
     def __init__(  # noqa: PLR0913 - a settled public signature
-        self,
+        self: Agent[Agent.T.New],
         name: str | None = None,
         model: ChatModel | None = None,
         toolbox: ToolBox | None = None,
@@ -78,22 +78,13 @@ class Agent(Asking, Generic[S]):
         self._owns_workspace = workspace is None
         self.config = config if config is not None else AgentConfig()
         self.chooser = chooser
-        self.hooks = hooks if hooks is not None else Hooks()
+        RunState.__init__(self, hooks if hooks is not None else Hooks(), parent)
         self.state: dict[str, Any] = state if state is not None else {}
-        self.parent = parent
         self.purpose: Purpose = "turn"
-        self.history: list[Message] = []
-        self.usage = Usage()
-        self.turn = 0
-        self.listener: Callable[[Event], None] | None = None
         self._system: list[str] = []
         self._prompt: Message | None = None
-        self._steers: list[str] = []
-        self._run: Run | None = None
-        self._run_lock = threading.Lock()
         self._portal: Portal | None = None
         self._initialized = False
-        self.last_result: Result[Any, ErrorInfo] = Result.Err(ErrorInfo("No run has ended yet."))
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -152,26 +143,37 @@ class Agent(Asking, Generic[S]):
         self._prompt = Message("user", text, tuple(images or ()))
         return self
 
-    def steer(self, text: str) -> bool:
-        """Speak into the running turn; False when none runs."""
-        if self._run is None:
-            return False
-        self._steers.append(text)
-        return True
-
-    def has_steers(self) -> bool:
-        """Tell whether a steer waits."""
-        return bool(self._steers)
-
-    def take_steers(self) -> list[str]:
-        """Return the steers that wait, and forget them."""
-        texts, self._steers = self._steers, []
-        return texts
-
     # -- running --------------------------------------------------------------------------------
 
+    @overload
     def execute(
-        self,
+        self: Agent[Agent.T.Init],
+        schema: None = None,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[str, ErrorInfo]: ...
+    @overload
+    def execute(
+        self: Agent[Agent.T.Init],
+        schema: type[V],
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[V, ErrorInfo]: ...
+    @overload
+    def execute(
+        self: Agent[Agent.T.Init],
+        schema: Any,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[Any, ErrorInfo]: ...
+    def execute(
+        self: Agent[Agent.T.Init],
         schema: Any = None,
         max_iterations: int = 512,
         context: Any = None,
@@ -209,8 +211,35 @@ class Agent(Asking, Generic[S]):
             raise run.fatal
         return run.result if future.cancelled() else future.result()
 
+    @overload
     async def aexecute(
-        self,
+        self: Agent[Agent.T.Init],
+        schema: None = None,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[str, ErrorInfo]: ...
+    @overload
+    async def aexecute(
+        self: Agent[Agent.T.Init],
+        schema: type[V],
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[V, ErrorInfo]: ...
+    @overload
+    async def aexecute(
+        self: Agent[Agent.T.Init],
+        schema: Any,
+        max_iterations: int = 512,
+        context: Any = None,
+        *,
+        tools: Sequence[Callable[..., Any]] | None = None,
+    ) -> Result[Any, ErrorInfo]: ...
+    async def aexecute(
+        self: Agent[Agent.T.Init],
         schema: Any = None,
         max_iterations: int = 512,
         context: Any = None,
@@ -225,7 +254,7 @@ class Agent(Asking, Generic[S]):
         return result
 
     async def events(
-        self,
+        self: Agent[Agent.T.Init],
         schema: Any = None,
         max_iterations: int = 512,
         context: Any = None,
@@ -269,17 +298,6 @@ class Agent(Asking, Generic[S]):
         self._prompt = None
         return run
 
-    def cancel(self, reason: str = "cancelled") -> None:
-        """End the running turn, from any thread; sub-agents end with it."""
-        run = self._run
-        if run is not None:
-            run.token.cancel(reason)
-
-    @property
-    def running(self) -> bool:
-        """Whether a run is under way."""
-        return self._run is not None
-
     # -- for the loop and the built-in tools ----------------------------------------------------
 
     async def aresolve_model(self) -> ChatModel:
@@ -298,46 +316,6 @@ class Agent(Asking, Generic[S]):
     def context_window(self) -> int | None:
         """The model's context in tokens, where it is known."""
         return None if self.model is None else self.model.context_window
-
-    def new_token(self) -> CancelToken:
-        """Return a token for a new run; the parent's cancellation reaches it."""
-        return CancelToken(None if self.parent is None else self.parent.current_token())
-
-    def current_token(self) -> CancelToken | None:
-        """Return the token of the running turn."""
-        return None if self._run is None else self._run.token
-
-    def current_loop(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop of the running turn."""
-        run = self._run
-        return run.loop if run is not None and run.begun else None
-
-    def current_run(self) -> Run | None:
-        """Return the run that is under way."""
-        return self._run
-
-    def run_ends(self, run: Run) -> None:
-        """Forget the run and what was meant for it only."""
-        self._run = None
-        self.last_result = run.result
-        self.hooks.after_execution_step.drop_run(run)
-
-    def add_usage(self, usage: Usage, run: Run | None = None) -> None:
-        """Count *usage* here, for the run, and in the purse of every parent."""
-        self.usage += usage
-        current = run or self._run
-        if current is not None:
-            current.usage += usage
-        if self.parent is not None:
-            self.parent.add_usage(usage)
-
-    def record(self, event: Event) -> None:
-        """Put *event* into the running stream, or to the listener outside a run; from any thread."""
-        run = self._run
-        if run is not None and run.begun:
-            run.channel.put(event)
-        elif self.listener is not None:
-            self.listener(event)
 
 
 def _refuse_running_loop() -> None:
