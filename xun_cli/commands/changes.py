@@ -13,6 +13,7 @@ from xun_cli.commands.registry import CommandContext, SlashCommand
 
 if TYPE_CHECKING:
     from xun.choice import FileDiff
+    from xun.events import Event
     from xun_builtin_tools.edit.entries import Entry
     from xun_builtin_tools.edit.journal import EditJournal
 
@@ -105,22 +106,28 @@ def _shown(ctx: CommandContext, path: str) -> str:
 
 
 def _not_undone(ctx: CommandContext, since: int) -> tuple[Output, ...]:
-    """The commands of these turns: their effects are not in the journal."""
-    from xun.events import ToolStarted
-
+    """The commands that ran in these turns and may have changed something: their effects are not in the journal."""
     ran = [
-        str(envelope.event.args.get("command", ""))
+        command
         for envelope in ctx.session.history()
-        if isinstance(envelope.event, ToolStarted)
-        and envelope.event.tool in ("bash", "shell")
-        and isinstance(envelope.event.args, dict)
-        and (envelope.turn or 0) >= since
+        if (envelope.turn or 0) >= since and (command := _unlisted_command(envelope.event))
     ]
     if not ran:
         return ()
     lines = [f"  {' '.join(command.split())[:100]}" for command in ran[-5:]]
     more = f" (the last 5 of {len(ran)})" if len(ran) > 5 else ""
     return (text(f"What commands changed is not undone{more}:", *lines),)
+
+
+def _unlisted_command(event: Event) -> str:
+    """Return the command that *event* let run, but for those that the allowlist holds to be harmless."""
+    from xun.events import ApprovalResolved, ToolStarted
+
+    if isinstance(event, ToolStarted) and event.tool == "shell" and isinstance(event.args, dict):
+        return str(event.args.get("command", ""))
+    if not isinstance(event, ApprovalResolved) or event.kind != "command" or event.source == "allowlist":
+        return ""
+    return (event.edited or event.subject) if event.choice in ("grant", "once", "allow") else ""
 
 
 def _tell_model(ctx: CommandContext, what: str, paths: Sequence[str]) -> None:

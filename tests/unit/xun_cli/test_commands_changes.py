@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.fake_session import FakeSession, places
 from tests.fakes.hostile_git import git
-from xun.events import ContextAdded, ToolStarted
+from xun.events import ApprovalResolved, ContextAdded, ToolStarted
 from xun.tools.context import CallScope
 from xun.tools.running import run_sync
 from xun_builtin_tools.diffs import unified
@@ -103,10 +103,23 @@ async def test_undo_refuses_without_a_question_when_a_file_changed_since(
     assert (session.cwd / "a.txt").read_text() == "my own work\n"
 
 
-async def test_commands_are_named_as_not_undoable(ctx: CommandContext, session: FakeSession) -> None:
+def decided(command: str, choice: str, source: str) -> ApprovalResolved:
+    return ApprovalResolved(kind="command", subject=command, choice=choice, source=source)
+
+
+async def test_commands_that_may_have_changed_something_are_named_as_not_undoable(
+    ctx: CommandContext, session: FakeSession
+) -> None:
     session.turn = 1
-    session.emit(ToolStarted(call_id="1", tool="bash", args={"command": "make  install"}))
-    assert "make install" in await shown(ctx, "/undo")
+    session.emit(decided("ls -la", "allow", "allowlist"))
+    session.emit(decided("rm -rf build", "deny", "user"))
+    assert "What commands changed" not in await shown(ctx, "/undo")
+    session.emit(decided("make  install", "once", "user"))
+    session.emit(decided("npm ci", "allow", "risk"))
+    session.emit(ToolStarted(call_id="1", tool="shell", args={"command": "touch mine"}))
+    named = await shown(ctx, "/undo")
+    assert "make install" in named and "npm ci" in named and "touch mine" in named
+    assert "ls -la" not in named and "rm -rf" not in named
     call(session, "replace", 1, path="a.txt", old="two", new="TWO")
     session.answers = [True]
     assert "What commands changed is not undone" in await shown(ctx, "/undo")
