@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,18 @@ def write_report(places: Places, error: BaseException, credentials: Credentials 
     return path
 
 
+def json_failure(argv: list[str], code: int, message: str, kind: str) -> None:
+    """Keep stdout valid for a program that asked for JSON, also when there was no session to report on."""
+    formats = {"json", "stream-json"}
+    spaced = any(flag == "--output" and value in formats for flag, value in pairwise(argv))
+    if spaced or formats & {item.removeprefix("--output=") for item in argv if item.startswith("--output=")}:
+        from xun_cli.headless import failure_record
+        from xun_cli.session.lines import to_line
+
+        record = {**failure_record(code, None), "error": {"kind": kind, "message": message}}
+        sys.stdout.write(to_line(record) + "\n")
+
+
 def report(places: Places, error: BaseException, credentials: Credentials | None = None) -> None:
     """Write the report of *error* and say in one line where it is."""
     if isinstance(error, KeyboardInterrupt):
@@ -45,6 +58,7 @@ def report(places: Places, error: BaseException, credentials: Credentials | None
         f"xun: stopped by an error of its own ({type(error).__name__}). {where}. "
         "A session up to here is kept: `xun -c` goes on with it.\n"
     )
+    json_failure(sys.argv[1:], 1, f"{type(error).__name__}, an error of xun's own", "internal")
 
 
 def install(places: Places, credentials: Credentials | None = None) -> None:

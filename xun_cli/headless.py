@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xun.events import ApprovalResolved, Error, Event, MessageCompleted, SessionStarted, TurnCompleted
 from xun_cli.options import StartOptions
 from xun_cli.plain_text import answer_text, event_line
+from xun_cli.prompt_input import Prompt
 from xun_cli.session.envelope import VERSION, Envelope
 from xun_cli.session.lines import to_line
 from xun_cli.settings import Settings
@@ -37,8 +38,8 @@ _NOT_CONFIGURED_KINDS = frozenset({"auth", "config", "not_found", "payment"})
 _GRACE = 5.0  # seconds that an interrupted turn gets to end by itself
 
 
-def run_headless(options: StartOptions, settings: Settings, build: Callable[[], Session]) -> int:
-    """Run the prompt of *options*, and return the exit code.
+def run_headless(options: StartOptions, settings: Settings, prompt: Prompt, build: Callable[[], Session]) -> int:
+    """Run *prompt*, or what standard input says, and return the exit code.
 
     Raises:
         ConfigError: The session can't be built.
@@ -47,14 +48,15 @@ def run_headless(options: StartOptions, settings: Settings, build: Callable[[], 
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     with asyncio.Runner() as runner:
-        return runner.run(HeadlessRun(options, settings).run(build))
+        return runner.run(HeadlessRun(options, settings, prompt).run(build))
 
 
 class HeadlessRun:
     """One run: what came out of it so far, and how it will end."""
 
-    def __init__(self, options: StartOptions, settings: Settings) -> None:
+    def __init__(self, options: StartOptions, settings: Settings, prompt: Prompt) -> None:
         self._options = options
+        self._prompt = prompt
         self._settings = settings
         self._session: Session | None = None
         self._signal = 0
@@ -92,6 +94,8 @@ class HeadlessRun:
             return self._unwritten
         if self._timed_out:
             return LIMIT
+        if self._turn is None and self._error is None and self._options.input == "stream-json":
+            return OK  # nothing was asked
         stop = self._turn.stop if self._turn is not None else "error"
         if stop == "denied":
             return DENIED
@@ -118,18 +122,8 @@ class HeadlessRun:
 
             await converse(session, self._options.on_ask)
             return
-        from xun_cli.prompt_input import piped_text, with_piped
-
         session.questions.on_ask = "fail" if self._options.on_ask == "fail" else "deny"
-        prompt = self._options.prompt
-        piped = await asyncio.to_thread(piped_text, bool(prompt), _warn)
-        text = with_piped(prompt, piped)
-        if not text.strip():
-            self._error = Error(kind="usage", message="there is no prompt, neither as an argument nor on stdin")
-            _warn(self._error.message)
-            return
-        shown = f"{prompt} (and {len(piped)} characters from standard input)" if prompt and piped else ""
-        await session.submit(text, shown=shown)
+        await session.submit(self._prompt.text, shown=self._prompt.shown)
         await session.wait_idle()
 
     async def _finish(self, session: Session, work: asyncio.Task[None]) -> None:

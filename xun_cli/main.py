@@ -17,6 +17,9 @@ def main(argv: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
+        from xun_cli.crash import json_failure
+
+        json_failure(argv, 130, "interrupted", "interrupted")
         return 130
     except BrokenPipeError as error:
         from xun_cli.headless import discard_stdout
@@ -67,4 +70,8 @@ def _dispatch(argv: list[str]) -> int:
 
         return start(options)
     except UsageError as error:
-        return usage_error(str(error))
+        code = usage_error(str(error))
+        from xun_cli.crash import json_failure
+
+        json_failure(argv, code, str(error), "usage")
+        return code

@@ -8,12 +8,33 @@ import select
 import stat
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 LIMIT = 10_000_000
 """The most bytes that are taken from standard input."""
 
 PATIENCE = 3.0
 """Seconds until a pipe that sends nothing is left alone, where there is a prompt without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a headless run is asked.
+
+    Attributes:
+        text: For the model.
+        shown: For people, where that is shorter; "" for the same.
+    """
+
+    text: str
+    shown: str = ""
+
+
+def whole_prompt(prompt: str, notice: Callable[[str], None]) -> Prompt:
+    """Return *prompt* with what standard input has to add; its text is empty when there is neither."""
+    piped = piped_text(bool(prompt), notice)
+    shown = f"{prompt} (and {len(piped)} characters from standard input)" if prompt and piped.strip() else ""
+    return Prompt(with_piped(prompt, piped), shown)
 
 
 def piped_text(has_prompt: bool, notice: Callable[[str], None], fd: int = 0) -> str:

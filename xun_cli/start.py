@@ -95,9 +95,15 @@ def prepare(options: StartOptions, places: Places) -> Settings:
 
 def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
     from xun_cli.headless import run_headless
+    from xun_cli.prompt_input import Prompt, whole_prompt
 
     _settle_resume(options, places)
-    return run_headless(options, settings, _builder(options, settings, places))
+    prompt = Prompt("")
+    if options.input == "text":
+        prompt = whole_prompt(options.prompt, say)
+        if not prompt.text.strip():
+            raise UsageError("there is no prompt, neither as an argument nor on standard input")
+    return run_headless(options, settings, prompt, _builder(options, settings, places))
 
 
 def _interactive(options: StartOptions, settings: Settings, places: Places) -> int:
@@ -122,9 +128,11 @@ def _interactive(options: StartOptions, settings: Settings, places: Places) -> i
 def _builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
     def build() -> Session:
         from xun_cli.compose import build_session
+        from xun_cli.event_log import log_events
         from xun_cli.session.store import prune
 
         session = build_session(options, settings, interactive=not options.headless)
+        log_events(session, settings)
         if settings.session.save:
             prune(places, options.cwd, settings.session.keep_days)
         return session

@@ -126,6 +126,8 @@ class SessionStore:
         store._acquire()
         try:
             store._fd = os.open(path, os.O_RDWR | os.O_APPEND | NOFOLLOW)
+            if path.parent.stat().st_mode & 0o077:  # made by an older version, or by hand
+                path.parent.chmod(0o700)
             store._refuse_newer()
             os.fchmod(store._fd, 0o600)
             store._size = os.fstat(store._fd).st_size

@@ -155,8 +155,8 @@ def test_piped_input_is_a_fenced_block(folder: Path) -> None:
 def test_piped_input_alone_is_the_prompt(folder: Path) -> None:
     done = run(folder, "-p", "--model", script(folder, [{"text": "ok"}]), stdin="what is 2+2?\n")
     assert (done.returncode, turn_input(folder)) == (0, "what is 2+2?\n")
-    done = run(folder, "-p", "--model", script(folder, [{"text": "ok"}]), stdin="")
-    assert done.returncode != 0
+    done = run(folder, "-p", "--output", "json", "--model", script(folder, [{"text": "ok"}]), stdin=" \n")
+    assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (2, 2)
     assert "no prompt" in done.stderr
 
 
@@ -203,6 +203,76 @@ def test_prompt_from_a_file(folder: Path) -> None:
 def test_no_session_stores_nothing(folder: Path) -> None:
     assert run(folder, "-p", "--no-session", "--model", script(folder, [{"text": "ok"}]), "x").returncode == 0
     assert stored(folder) == []
+
+
+@pytest.mark.parametrize("argv", [["--nope"], ["-r"], ["a", "b"], ["--fork", "x"], ["-r", "none", "x"]])
+@pytest.mark.parametrize("output", ["--output=json", "--output=stream-json"])
+def test_json_also_for_a_wrong_command_line(folder: Path, argv: list[str], output: str) -> None:
+    done = run(folder, "-p", output, *argv)
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["exit_code"], record["error"]["kind"]) == (2, 2, "usage")
+    assert done.stderr.count("\n") == 1
+
+
+def test_second_writer_is_told(folder: Path) -> None:
+    model = script(folder, [{"text": "one"}])
+    run(folder, "-p", "--model", model, "first")
+    command = [str(XUN), "-p", "-c", "--input", "stream-json", "--output", "stream-json", "--model", model]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        holder.stdout.readline()
+        before = stored(folder)[0].read_bytes()
+        done = run(folder, "-p", "-c", "--output", "json", "--model", model, "second")
+        assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (1, "busy")
+        assert f"in use by process {holder.pid}" in done.stderr
+        assert stored(folder)[0].read_bytes() == before
+        assert run(folder, "-p", "-c", "--fork", "--model", model, "second").returncode == 0
+        holder.stdin.close()
+        assert holder.wait(20) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kill_at_any_moment_loses_no_finished_turn(folder: Path, seed: int) -> None:
+    turns = []
+    for number in range(30):
+        turns += [{"tool_calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}, {"text": f"answer {number}"}]
+    command = [str(XUN), "-p", "--input", "stream-json", "--output", "stream-json", "--model", script(folder, turns)]
+    finished = []
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps({"type": "user", "text": f"q{n}"}) + "\n" for n in range(30)))
+        process.stdin.flush()
+        for count, line in enumerate(process.stdout):
+            event = json.loads(line)
+            if event["type"] == "turn.completed":
+                finished.append(event["text"])
+            if count == 45 + seed * 31:
+                process.kill()
+                break
+        for line in process.stdout.read().splitlines():
+            if line.endswith("}") and '"turn.completed"' in line:
+                finished.append(json.loads(line)["text"])
+    done = run(folder, "-p", "-c", "--output", "stream-json", "--model", script(folder, [{"text": "back"}]), "again")
+    assert done.returncode == 0
+    kept = [json.loads(line) for line in stored(folder)[0].read_text().splitlines()]
+    assert [item["text"] for item in kept if item["type"] == "turn.completed"][: len(finished)] == finished
+    assert kept[-1]["type"] == "session.ended"
+
+
+def test_debug_log_has_events_and_no_key(folder: Path) -> None:
+    model = script(folder, [{"text": "the key sk-own-secret-key is not logged"}])
+    run(folder, "-p", "--debug", "--model", model, "x", OPENAI_API_KEY="sk-own-secret-key")
+    path = folder.parent / "home" / "state" / "xun.log"
+    text = path.read_text()
+    assert '"turn.completed"' in text
+    assert "sk-own-secret-key" not in text
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_last_file_holds_the_answer(folder: Path) -> None:

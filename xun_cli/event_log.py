@@ -1,0 +1,49 @@
+"""What goes into the log file: every event with ``--debug`` or ``XUN_LOG``, and never a key of this process."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from xun_cli.session.lines import to_line
+
+if TYPE_CHECKING:
+    from xun_cli.session.envelope import Envelope
+    from xun_cli.session.session import Session
+    from xun_cli.settings import Settings
+
+
+class KeyMask(logging.Filter):
+    """Replaces keys in a record, its traceback included, before a handler writes it."""
+
+    def __init__(self, keys: list[str]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mask the record; it always passes."""
+        record.msg, record.args = self._masked(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = self._masked(logging.Formatter().formatException(record.exc_info))
+        return True
+
+    def _masked(self, text: str) -> str:
+        for key in self._keys:
+            text = text.replace(key, "***")
+        return text
+
+
+def log_events(session: Session, settings: Settings) -> None:
+    """Mask the keys in the log, which must be set up by now, and log the events of *session* where that is wanted."""
+    keys = settings.credentials.all_values() if settings.credentials is not None else []
+    for handler in logging.getLogger("xun").handlers:
+        handler.addFilter(KeyMask(keys))
+    if settings.log != "debug":
+        return
+    log = logging.getLogger("xun.events")
+
+    def note(envelope: Envelope) -> None:
+        if not envelope.event.type.endswith(".delta"):
+            log.debug("%s", to_line(envelope.to_json()))
+
+    session.subscribe(note)
