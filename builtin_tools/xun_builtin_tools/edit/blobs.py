@@ -96,7 +96,9 @@ class Blobs:
             with open(fd, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if folder == self._folder:
+                    # What is spilled for the life of the process need not outlive the machine.
+                    os.fsync(file.fileno())
             os.replace(fresh, path)
         except BaseException:
             os.unlink(fresh)

@@ -178,11 +178,25 @@ class Document:
 
     def splice(self, splices: Sequence[Splice]) -> Document:
         """Return the document with *splices*, which are in order and do not overlap, carried out."""
-        if "\r\n" not in self.source:
-            changed = _splice(self.source, [(item.start, item.end, item.new) for item in splices])
+        marks = self.source.count("\r\n")
+        if not marks:
+            parts = [(item.start, item.end, item.new) for item in splices]
+        elif marks == self.text.count("\n"):
+            parts = self._all_crlf(splices)
         else:
-            changed = _splice(self.source, [self._to_source(item) for item in splices])
-        return Document(self.path, changed, self.codec, self.mark)
+            parts = [self._to_source(item) for item in splices]
+        return Document(self.path, _splice(self.source, parts), self.codec, self.mark)
+
+    def _all_crlf(self, splices: Sequence[Splice]) -> list[tuple[int, int, str]]:
+        parts = []
+        at = seen = 0
+        for item in splices:
+            seen += self.text.count("\n", at, item.start)
+            start = item.start + seen
+            seen += self.text.count("\n", item.start, item.end)
+            at = item.end
+            parts.append((start, item.end + seen, item.new.replace("\n", "\r\n")))
+        return parts
 
     @cached_property
     def _crlf_ends(self) -> list[int]:
@@ -200,8 +214,6 @@ class Document:
         end = item.end + bisect_left(ends, item.end)
         if "\n" not in item.new:
             return start, end, item.new
-        if len(ends) == self.text.count("\n"):
-            return start, end, item.new.replace("\n", "\r\n")
         return start, end, self._terminated(item)
 
     def _terminator(self, offset: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xun_builtin_tools.edit.blobs import Blobs
 from xun_builtin_tools.edit.changes import Change, Operation, State
-from xun_builtin_tools.edit.commit import commit, new_token
+from xun_builtin_tools.edit.commit import commit, missing_folders, new_token
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.entries import Entry, stored
 from xun_builtin_tools.edit.index import Index
@@ -107,7 +107,9 @@ class EditJournal:
             for op in operations:
                 for state in (op.before,) if isinstance(op, Change) else (op.replaced,):
                     partial = not self._keep(state) or partial
-            entry = Entry(self._next, self._run, turn, tool, tuple(map(stored, operations)), (), token, partial=partial)
+            ops = tuple(map(stored, operations))
+            folders = missing_folders(self._workspace, operations)
+            entry = Entry(self._next, self._run, turn, tool, ops, folders, token, partial=partial)
             self._note("begin", entry=entry.to_json(), must=True)
         except OSError as exc:
             raise edit_error(
@@ -273,7 +275,8 @@ class EditJournal:
     def _commit_again(self, workspace: Workspace, entry: Entry, operations: Sequence[Operation]) -> None:
         """Commit an undo or redo; when the process dies in it, the next one takes back what was done of it."""
         token = new_token()
-        work = Entry(self._next, self._run, entry.turn, entry.tool, tuple(map(stored, operations)), (), token)
+        folders = missing_folders(workspace, operations)
+        work = Entry(self._next, self._run, entry.turn, entry.tool, tuple(map(stored, operations)), folders, token)
         self._next += 1
         self._note("begin", entry=work.to_json())
         try:

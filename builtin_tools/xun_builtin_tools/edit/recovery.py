@@ -31,7 +31,7 @@ def recover(workspace: Workspace, blobs: Blobs, entry: Entry) -> list[str]:
                 restored += _move_back(workspace, op)
     for path in entry.paths:
         _remove_temps(workspace, path, entry.token)
-    remove_empty(workspace, _made_folders(workspace, entry))
+    remove_empty(workspace, entry.folders)
     return restored
 
 
@@ -83,16 +83,3 @@ def _remove_temps(workspace: Workspace, path: str, token: str) -> None:
             for item in held.scan():
                 if item.name.startswith(f"{TEMP_PREFIX}{token}-") and item.name.endswith(TEMP_SUFFIX):
                     remove_temp(held, item.name)
-
-
-def _made_folders(workspace: Workspace, entry: Entry) -> list[str]:
-    """Folders above added files that are empty now: nothing but the cut-off call can have needed them."""
-    folders: set[str] = set()
-    for op in entry.ops:
-        if op.kind != "change" or op.before.kind != "absent":
-            continue
-        folder = os.path.dirname(op.path)
-        while folder not in workspace.roots and folder != "/":
-            folders.add(folder)
-            folder = os.path.dirname(folder)
-    return sorted(folders, key=len)

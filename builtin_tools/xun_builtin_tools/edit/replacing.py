@@ -26,6 +26,7 @@ class Replaced:
         added: Lines added.
         removed: Lines removed.
         shifts: For each new text, the line (in the old document) behind which lines moved, and by how many.
+        at: The offset of the first new text.
     """
 
     doc: Document
@@ -34,6 +35,7 @@ class Replaced:
     added: int
     removed: int
     shifts: list[tuple[int, int]]
+    at: int = 0
 
 
 def replace_text(doc: Document, old: str, new: str, *, replace_all: bool = False, **facts: Any) -> Replaced:
@@ -153,7 +155,7 @@ def splice_document(doc: Document, splices: Sequence[Splice], level: Level) -> R
         lines.append([line + moved, max(line + moved, last)])
         shifts.append((line + gone, came - gone))
         moved += came - gone
-    return Replaced(changed, level, lines, added, removed, shifts)
+    return Replaced(changed, level, lines, added, removed, shifts, splices[0].start)
 
 
 def _count(doc: Document, item: Splice) -> tuple[int, int]:
@@ -180,12 +182,34 @@ def count_changes(old: str, new: str) -> tuple[int, int]:
     return added, removed
 
 
-def snippet(doc: Document, lines: Sequence[Sequence[int]]) -> str:
-    """Return the first changed lines with two lines around them, numbered."""
+def snippet(doc: Document, lines: Sequence[Sequence[int]], at: int | None = None) -> str:
+    """Return the first changed lines with two lines around them, numbered; *at* is an offset in the first of them."""
     if not lines:
         return ""
-    first, last = max(1, lines[0][0] - 2), min(lines[0][1] + 2, len(doc.lines))
-    shown = doc.lines[first - 1 : last][:_SNIPPET_LINES]
-    text = "\n".join(f"{first + step:>6}\t{cut(line, 200)}" for step, line in enumerate(shown))
-    more = last - first + 1 - len(shown)
-    return text + (f"\n      \t({more} more lines)" if more > 0 else "")
+    first, wanted = lines[0][0], lines[0][1] - lines[0][0] + 1
+    before, found = _around(doc, first, wanted + 2, at)
+    number = first - len(before)
+    shown = [*before, *found][:_SNIPPET_LINES]
+    text = "\n".join(f"{number + step:>6}\t{cut(line, 200)}" for step, line in enumerate(shown))
+    more = len(before) + wanted - len(shown)
+    return text + (f"\n      \t({more} more changed lines)" if more > 0 else "")
+
+
+def _around(doc: Document, first: int, count: int, at: int | None) -> tuple[list[str], list[str]]:
+    """Return up to two lines before line *first*, and up to *count* lines from it on."""
+    if at is None:
+        return doc.lines[max(0, first - 3) : first - 1], doc.lines[first - 1 : first - 1 + count]
+    # By offsets: a large document is not split for a few lines.
+    text = doc.text
+    start = text.rfind("\n", 0, at) + 1
+    head = start
+    for _ in range(min(2, first - 1)):
+        head = text.rfind("\n", 0, head - 1) + 1
+    before = text[head:start].split("\n")[:-1]
+    end = start
+    for _ in range(min(count, _SNIPPET_LINES)):
+        end = text.find("\n", end) + 1
+        if end == 0:
+            rest = text[start:].split("\n")
+            return before, rest[:-1] if rest[-1] == "" else rest
+    return before, text[start:end].split("\n")[:-1]

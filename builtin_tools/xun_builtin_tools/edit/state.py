@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xun_builtin_tools.edit.changes import State
-from xun_builtin_tools.edit.document import sha256
 from xun_builtin_tools.edit.journal import EditJournal
 from xun_builtin_tools.edit.messages import stale
 
@@ -63,13 +62,8 @@ class EditState:
         made: EditState = agent.state.setdefault(KEY, cls(journal))
         return made
 
-    def note_read(self, path: str, data: bytes) -> None:
-        """Remember that the file at the absolute *path* has the content *data*."""
-        kept = data if len(data) <= _MAX_KEPT_FILE else None
-        self._note(path, _Read(sha256(data), kept))
-
-    def note_written(self, path: str, state: State) -> None:
-        """Remember what a call left at *path*."""
+    def note(self, path: str, state: State) -> None:
+        """Remember what the agent has read at the absolute *path*, or left there."""
         if state.kind != "file":
             with self._lock:
                 self._forget(path)
@@ -77,15 +71,15 @@ class EditState:
         kept = state.data if state.data is not None and len(state.data) <= _MAX_KEPT_FILE else None
         self._note(path, _Read(state.digest, kept))
 
-    def check(self, path: str, display: str, data: bytes) -> None:
-        """Return when *data*, the present content of *path*, is what was read last, or nothing was.
+    def check(self, path: str, display: str, present: State) -> None:
+        """Return when *present*, the state of *path*, is what was read last, or nothing was.
 
         Raises:
             EditError: kind ``stale``.
         """
         known = self._reads.get(path)
-        if known is not None and known.digest != sha256(data):
-            raise stale(display, known.data, data)
+        if known is not None and known.digest != present.digest:
+            raise stale(display, known.data, present.data or b"")
 
     def _note(self, path: str, read: _Read) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError
 from xun_builtin_tools import gate
+from xun_builtin_tools.diffs import MAX_DIFF_BYTES
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
 from xun_builtin_tools.edit.charset import stated_charset
 from xun_builtin_tools.edit.commit import new_token
@@ -69,7 +70,7 @@ def open_text(ctx: ToolCallContext[Any], path: str, encoding: str | None = None,
     if before.data is None:
         raise edit_error("io", f"{resolved.display} is larger than {EDIT_LIMIT:,} bytes, the limit for edits.", **facts)
     require_writable(resolved, before, **facts)
-    EditState.of(ctx.agent).check(str(resolved.path), resolved.display, before.data)
+    EditState.of(ctx.agent).check(str(resolved.path), resolved.display, before)
     return Opened(resolved, before, load_text(workspace, resolved, before.data, encoding))
 
 
@@ -160,7 +161,7 @@ def carry_out(
     ctx.check_cancel()
     state.journal.carry_out(ctx.turn, ctx.tool_name, operations, new_token())
     for path, after in changed_paths(operations).items():
-        state.note_written(path, after)
+        state.note(path, after)
     for item in touched:
         ctx.changed_file(item.path, item.action, item.added, item.removed)
 
@@ -169,11 +170,22 @@ def write_text(ctx: ToolCallContext[Any], opened: Opened, doc: Document, added: 
     """Write *doc* in the place of the file that it was opened from; raises as `carry_out`."""
     data = doc.to_bytes()
     resolved = opened.path
-    planned = PlannedWrite(
-        "update", resolved, opened.before.data, data, note=hard_link_note(ctx.agent.workspace, resolved)
+    after = file_state(data, opened.before.mode)
+    note = hard_link_note(ctx.agent.workspace, resolved)
+    planned = planned_update(resolved, opened.before, after, note)
+    touched = Touched(str(resolved.path), "update", added, removed)
+    carry_out(ctx, [Change(resolved, opened.before, after)], [planned], [touched])
+
+
+def planned_update(resolved: ResolvedPath, before: State, after: State, note: str = "") -> PlannedWrite:
+    """Return what the gate asks about; of large contents it gets sizes and hashes, which are at hand."""
+    old, new = before.data or b"", after.data or b""
+    if max(len(old), len(new)) <= MAX_DIFF_BYTES:
+        return PlannedWrite("update", resolved, before.data, after.data, note=note)
+    sizes = (
+        f"before: {len(old)} bytes, sha256 {before.digest[:12]}; after: {len(new)} bytes, sha256 {after.digest[:12]}"
     )
-    change = Change(resolved, opened.before, file_state(data, opened.before.mode))
-    carry_out(ctx, [change], [planned], [Touched(str(resolved.path), "update", added, removed)])
+    return PlannedWrite("update", resolved, note="; ".join(filter(None, (note, sizes))))
 
 
 def write_new(ctx: ToolCallContext[Any], resolved: ResolvedPath, data: bytes, mode: int) -> tuple[int, int]:
@@ -200,7 +212,7 @@ def describe(result: Replaced, lines: Sequence[list[int]] | None = None, doc: Do
         "lines": shown[:_LISTED_RANGES],
         "added": result.added,
         "removed": result.removed,
-        "snippet": snippet(doc or result.doc, shown),
+        "snippet": snippet(result.doc, shown, result.at) if doc is None else snippet(doc, shown),
     }
     if len(shown) > _LISTED_RANGES:
         value["places"] = len(shown)

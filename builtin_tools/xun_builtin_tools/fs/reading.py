@@ -79,7 +79,7 @@ def read_document(ctx: ToolCallContext[Any], path: str, limit: int = READ_LIMIT)
     if doc.codec == RAW:
         # Not UTF-8: shown with a replacement character for each byte that has no meaning.
         doc = Document(resolved.display, data.decode("utf-8", "replace"), "utf-8")
-    EditState.of(ctx.agent).note_read(str(resolved.path), data)
+    EditState.of(ctx.agent).note(str(resolved.path), found)
     return resolved, doc
 
 

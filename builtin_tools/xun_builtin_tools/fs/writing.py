@@ -49,12 +49,12 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
     require_writable(resolved, before)
     old = before.data
     if old is not None:
-        EditState.of(ctx.agent).check(str(resolved.path), resolved.display, old)
+        EditState.of(ctx.agent).check(str(resolved.path), resolved.display, before)
     doc = _new_document(resolved, content, encoding) if old is None else _like(resolved, old, content, encoding)
     data = doc.to_bytes()
     added, removed = count_bytes(old or b"", data)
     if data == old:
-        EditState.of(ctx.agent).note_read(str(resolved.path), data)
+        EditState.of(ctx.agent).note(str(resolved.path), before)
     elif old is None:
         note = f"replaces {before.digest[:12]}, which is too large to show or to undo"
         note = "; ".join(filter(None, (note, hard_link_note(workspace, resolved))))

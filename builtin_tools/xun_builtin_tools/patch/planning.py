@@ -23,6 +23,7 @@ from xun_builtin_tools.edit.writing import (
     hard_link_note,
     load_text,
     missing,
+    planned_update,
     require_writable,
 )
 from xun_builtin_tools.gate import PlannedWrite
@@ -138,7 +139,7 @@ class PatchPlan:
             raise edit_error("io", f"{resolved.display} is larger than {EDIT_LIMIT:,} bytes, the limit for edits.")
         require_writable(resolved, before)
         if before.data is not None:
-            EditState.of(self._ctx.agent).check(str(resolved.path), resolved.display, before.data)
+            EditState.of(self._ctx.agent).check(str(resolved.path), resolved.display, before)
         return before
 
     def _move_target(self, source: ResolvedPath, path: str) -> ResolvedPath:
@@ -184,7 +185,7 @@ class PatchPlan:
             raise edit_error("is_dir", f"{resolved.display} is a folder; a patch deletes files only.")
         file = _File("delete", resolved, before, before)
         if before.kind == "file" and before.data is not None:
-            EditState.of(self._ctx.agent).check(str(resolved.path), resolved.display, before.data)
+            EditState.of(self._ctx.agent).check(str(resolved.path), resolved.display, before)
             _, file.removed = count_bytes(before.data, b"")
         if item.verify and self._hunks(file, item).doc.source:
             raise edit_error("not_found", f"{resolved.display} has more lines than the patch deletes.")
@@ -232,6 +233,9 @@ class PatchPlan:
             note = hard_link_note(self._workspace, file.path) if file.action == "update" else ""
             if file.before.kind == "file" and file.before.mode != file.after.mode and file.action == "update":
                 note = "; ".join(filter(None, (note, f"mode {file.before.mode:04o} to {file.after.mode:04o}")))
+            if file.action == "update":
+                planned.append(planned_update(file.path, file.before, file.after, note))
+                continue
             old = file.before.data if file.before.kind == "file" else None
             new = file.after.data if file.after.kind == "file" else None
             asks = file.action != "add"

@@ -35,6 +35,6 @@ def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, A
     restored = state.journal.undo_last_call(target)
     for changed in restored:
         after = read_state(workspace, workspace.resolve(changed, follow=False))
-        state.note_written(changed, after)
+        state.note(changed, after)
         ctx.changed_file(changed, "delete" if after.kind == "absent" else "update")
     return {"restored": restored}

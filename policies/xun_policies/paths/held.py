@@ -37,13 +37,14 @@ def read_descriptor(fd: int, path: str, limit: int | None = None) -> bytes:
         raise PathInvalid(f"{escape_display(path)} has {found.st_size:,} bytes; the limit is {limit:,}.", kind="io")
     pieces: list[bytes] = []
     total = 0
-    # A file may grow while it is read: the limit holds for what is read, not for what was said.
-    while piece := os.read(fd, 1 << 20):
+    # One piece for a file that keeps still. It may grow while it is read: the limit holds for what is read, not for
+    # what was said.
+    while piece := os.read(fd, max(found.st_size - total, 0) + (1 << 16)):
         pieces.append(piece)
         total += len(piece)
         if limit is not None and total > limit:
             raise PathInvalid(f"{escape_display(path)} has more than {limit:,} bytes, the limit.", kind="io")
-    return b"".join(pieces)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 class HeldFolder:
