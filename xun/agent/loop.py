@@ -238,7 +238,7 @@ class Run:
         if system:
             messages.insert(0, Message("system", system))
         model = await agent.aresolve_model()
-        draft = ModelCallDraft(messages, self.toolbox.list_tools_json(model.capabilities))
+        draft = ModelCallDraft(messages, self.toolbox.list_tools_json(model.capabilities, compact=True))
         await agent.hooks.before_model_call.invoke(draft)
         schema = None if self._check is None else self._check.json_schema
         return ModelRequest(draft.messages, draft.tools, agent.purpose, schema)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from xun.errors import CancelledError, Denied, ToolCallFormatError
 from xun.result import ErrorInfo, Result, Status
@@ -93,6 +93,7 @@ class Function:
         self._attr = attr
         self._is_async = is_async(func)
         self._signature = read_signature(name, func)
+        self._wants_context = bool(self._signature.context_params or self._signature.context_positional)
 
     @classmethod
     def from_function(cls, func: Callable[..., Any]) -> Function:
@@ -149,6 +150,11 @@ class Function:
         return self._is_async
 
     @property
+    def wants_context(self) -> bool:
+        """Whether the function takes a `ToolCallContext`."""
+        return self._wants_context
+
+    @property
     def signature(self) -> Signature:
         """Its parameters."""
         return self._signature
@@ -164,7 +170,7 @@ class Function:
         return self._signature.json_schema
 
     def to_json(self, *, compact: bool = False) -> dict[str, Any]:
-        """Return the entry of the tools array in the OpenAI form; *compact* leaves out titles, which say nothing new."""
+        """Return the entry of the tools array in the OpenAI form; *compact* leaves titles out: they say nothing new."""
         schema = self._compact_schema if compact else self.tool_schema
         return {
             "type": "function",
@@ -173,10 +179,10 @@ class Function:
 
     @functools.cached_property
     def _compact_schema(self) -> dict[str, Any]:
-        return without_titles(self.tool_schema)
+        return cast("dict[str, Any]", without_titles(self.tool_schema))
 
-    def prepare(self, context: ToolCallContext[Any], arguments: dict[str, Any] | str) -> Callable[[], Any]:
-        """Validate *arguments* and return the call, ready to be made once.
+    def prepare(self, context: ToolCallContext[Any] | None, arguments: dict[str, Any] | str) -> Callable[[], Any]:
+        """Validate *arguments* and return the call, ready to be made once; a tool that wants no context needs none.
 
         Calling what is returned gives a Result, or an awaitable of one for an async tool.
 
@@ -184,10 +190,11 @@ class Function:
             ToolCallFormatError: The arguments do not fit; the tool did not run.
         """
         args, kwargs = self._signature.bind(arguments)
-        for name in self._signature.context_params:
-            kwargs[name] = context
-        for index in self._signature.context_positional:
-            args.insert(index, context)
+        if self._wants_context:
+            for name in self._signature.context_params:
+                kwargs[name] = context
+            for index in self._signature.context_positional:
+                args.insert(index, context)
         return functools.partial(self._func, *args, **kwargs)
 
 

@@ -8,8 +8,8 @@ import json
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from xun.errors import ConfigError, ToolCallFormatError
 from xun.tools.coerce import ListRule, list_rule, read_list
@@ -17,6 +17,7 @@ from xun.tools.context import ToolCallContext
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.json_schema import GenerateJsonSchema
 
 _EMPTY = inspect.Parameter.empty
 _SHOWN_ERRORS = 10
@@ -83,14 +84,9 @@ class Signature:
     def json_schema(self) -> dict[str, Any]:
         """The JSON schema that the model sees."""
         from pydantic.errors import PydanticInvalidForJsonSchema
-        from pydantic.json_schema import GenerateJsonSchema
-
-        class Quiet(GenerateJsonSchema):
-            # A default that is no JSON value is left out of the schema; that is no reason to warn.
-            ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
         try:
-            schema = self.args_model.model_json_schema(by_alias=True, schema_generator=Quiet)
+            schema = self.args_model.model_json_schema(by_alias=True, schema_generator=_generator())
         except PydanticInvalidForJsonSchema as exc:
             raise self._indescribable(exc) from exc
         schema.setdefault("properties", {})
@@ -121,17 +117,16 @@ class Signature:
         Raises:
             ToolCallFormatError: The arguments are no JSON object, or do not fit; the text says how to repair them.
         """
-        text = self._as_text(arguments)
-        from pydantic import ValidationError
-
+        text = arguments if isinstance(arguments, str) else self._as_text(arguments)
         try:
             model = self._validate(text, strict=True)
-        except ValidationError as exc:
-            raise self._invalid(exc, text) from None
-        given = model.__pydantic_fields_set__
+        except ValueError as exc:
+            model = self._second_try(text, exc)
+        given, values = model.__pydantic_fields_set__, model.__dict__
+        if self._plain_names:
+            return [], {name: values[name] for name in given}
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        values = model.__dict__
         for param, name in zip(self.params, self.field_names, strict=True):
             if param.positional_only:
                 args.append(values[name])
@@ -139,23 +134,30 @@ class Signature:
                 kwargs[param.name] = values[name]
         return args, kwargs
 
-    def _as_text(self, arguments: dict[str, Any] | str) -> str:
-        if isinstance(arguments, str):
-            text = arguments if arguments.strip() else "{}"
-            if not self._rules and text.lstrip().startswith("{"):
-                return text
-            data = decode_object(self.tool, text)
-        else:
-            data = arguments
+    def _second_try(self, text: str, refused: Any) -> BaseModel:
+        """Validate again with lists that came as text; they are rare, so that a good call is decoded once only."""
+        data = decode_object(self.tool, text)
+        changed = self._read_lists(data)
+        if changed is data and text.strip():
+            raise self._invalid(refused) from None
+        try:
+            return cast("BaseModel", self._validate(self._as_text(changed), strict=True))
+        except ValueError as exc:
+            raise self._invalid(exc) from None
+
+    def _as_text(self, data: Any) -> str:
         if not isinstance(data, dict):
             raise _no_object(self.tool, data)
-        changed = self._read_lists(data)
-        if changed is data and isinstance(arguments, str):
-            return text
         try:
-            return json.dumps(changed)
-        except (TypeError, ValueError) as exc:
+            return json.dumps(data)
+        except (TypeError, ValueError, RecursionError) as exc:
             raise ToolCallFormatError(f"Tool {self.tool}: the arguments are no JSON values: {exc}") from None
+
+    @cached_property
+    def _plain_names(self) -> bool:
+        return not any(param.positional_only for param in self.params) and self.field_names == tuple(
+            param.name for param in self.params
+        )
 
     def _read_lists(self, data: dict[str, Any]) -> dict[str, Any]:
         changed = data
@@ -172,10 +174,11 @@ class Signature:
             changed[name] = parsed
         return changed
 
-    def _invalid(self, exc: Any, text: str) -> ToolCallFormatError:
+    def _invalid(self, exc: Any) -> ToolCallFormatError:
+        if not hasattr(exc, "errors"):
+            # Text that is no UTF-8 never reaches the validator.
+            return ToolCallFormatError(f"Tool {self.tool}: the arguments are not valid JSON ({exc}).")
         errors = exc.errors(include_url=False, include_context=False)
-        if any(error["type"] == "json_invalid" for error in errors):
-            decode_object(self.tool, text)
         lines = []
         for error in errors[:_SHOWN_ERRORS]:
             where = ".".join(str(part) for part in error["loc"]) or "arguments"
@@ -190,6 +193,17 @@ class Signature:
         if len(errors) > _SHOWN_ERRORS:
             lines.append(f"and {len(errors) - _SHOWN_ERRORS} more")
         return ToolCallFormatError(f"Tool {self.tool}: invalid arguments; the tool did not run.\n" + "\n".join(lines))
+
+
+@cache
+def _generator() -> type[GenerateJsonSchema]:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Quiet(GenerateJsonSchema):
+        # A default that is no JSON value is left out of the schema; that is no reason to warn.
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    return Quiet
 
 
 def decode_object(tool: str, text: str) -> dict[str, Any]:

@@ -214,7 +214,9 @@ class ToolBox:
             ToolCallFormatError: The call is wrong.
         """
         tool = self._lookup(tool_name)
-        ctx = ToolCallContext(agent, tool_name, context, call_id=call_id, scope=scope)
+        ctx = None
+        if tool.wants_context:
+            ctx = ToolCallContext(agent, tool_name, context, call_id=call_id, scope=scope)
         return tool, tool.prepare(ctx, arguments)
 
     def _lookup(self, name: str) -> Function:
