@@ -68,6 +68,35 @@ def write_request(cwd: str = "/proj", diff: str = DIFF, **changes: Any) -> Choic
     return ChoiceRequest(**{**values, **changes})
 
 
+SECTION = """## Section {n}
+
+Some **bold** words and `code` in a paragraph that is long enough to be wrapped at least once in a
+terminal of eighty columns, with a [link](http://example.com/{n}) in it.
+
+- one item
+- another item with *emphasis*
+  1. and a nested one
+
+```python
+def section_{n}(value: int) -> int:
+    return value + {n}  # a comment
+```
+
+| name | value |
+|------|------:|
+| n    | {n}   |
+
+"""
+
+
+def bulk_text(size: int) -> str:
+    """Return about *size* characters of ordinary markdown."""
+    parts: list[str] = []
+    while sum(map(len, parts)) < size:
+        parts.append(SECTION.replace("{n}", str(len(parts))))
+    return "".join(parts)
+
+
 class _Workspace:
     def __init__(self, workdir: str) -> None:
         self.workdir = workdir
@@ -232,6 +261,7 @@ class ScriptedSession:
             "ask": self._ask,
             "two": self._two,
             "nasty": self._nasty,
+            "bulk": self._bulk,
         }.get(word, self._echo)
         async for event in scene(rest):
             yield event
@@ -246,6 +276,16 @@ class ScriptedSession:
             for piece in ("line num", f"ber {number:04d}", " of the answer", "\n\n" if number % 3 == 0 else "\n"):
                 yield ev.MessageDelta(text=piece)
             await asyncio.sleep(float(pause or 0.002))
+        yield ev.MessageCompleted(text="x")
+
+    async def _bulk(self, rest: str) -> AsyncIterator[ev.Event]:
+        """A long markdown answer in pieces of 24 characters, as fast as they are taken."""
+        text = bulk_text(int(rest or "200000"))
+        for at in range(0, len(text), 24):
+            yield ev.MessageDelta(text=text[at : at + 24])
+            if at % 240 == 0:
+                await asyncio.sleep(0)
+        yield ev.MessageDelta(text="\n\nend of bulk\n")
         yield ev.MessageCompleted(text="x")
 
     async def _tool(self, call_id: str, tool: str, args: dict[str, Any], **done: Any) -> AsyncIterator[ev.Event]:

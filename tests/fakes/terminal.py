@@ -20,6 +20,8 @@ class Terminal:
         self, command: Sequence[str], *, env: dict[str, str], cwd: Path, columns: int = 80, rows: int = 24
     ) -> None:
         self.raw = b""
+        self.drawn = True
+        """Whether the screen follows; without it only the raw bytes do."""
         self.screen = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self._child = pexpect.spawn(
@@ -50,7 +52,8 @@ class Terminal:
             except pexpect.EOF:
                 return
             self.raw += data
-            self._stream.feed(data)
+            if self.drawn:
+                self._stream.feed(data)
 
     def send(self, text: str) -> None:
         self._child.send(text)

@@ -7,6 +7,7 @@ It replaces characters and never parses sequences, so a stream may be cut anywhe
 
 from __future__ import annotations
 
+import functools
 import re
 
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -32,16 +33,23 @@ MARKS_PER_LETTER = 4
 SPACES_IN_A_ROW = 8
 """A longer run of spaces in a question is shown as its count."""
 
-_LINES = re.compile(f"[{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}")
-_ONE_LINE = re.compile(f"[\t\n{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}")
-_STRICT = re.compile(f"[{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}")
-_STRICT_ONE_LINE = re.compile(
-    f"[\t\n{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}"
-)
-_EMOJI_CHAR = re.compile(f"[{_EMOJI}\U0001f3fb-\U0001f3ff]")
-_TAKES_SELECTOR = re.compile(f"[{_EMOJI}{_LETTER}0-9#*]")
-_SELECTOR_CHAR = re.compile(f"[{_SELECTOR}]")
-_SPACES = re.compile(f" {{{SPACES_IN_A_ROW + 1},}}")
+_HIDDEN = f"{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}"
+_PATTERNS = {
+    "lines": f"[{_HIDDEN}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
+    "one line": f"[\t\n{_HIDDEN}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
+    "question": f"[{_HIDDEN}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
+    "question in one line": f"[\t\n{_HIDDEN}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
+    "emoji": f"[{_EMOJI}\U0001f3fb-\U0001f3ff]",
+    "takes a selector": f"[{_EMOJI}{_LETTER}0-9#*]",
+    "selector": f"[{_SELECTOR}]",
+    "spaces": f" {{{SPACES_IN_A_ROW + 1},}}",
+}
+
+
+@functools.cache
+def _pattern(name: str) -> re.Pattern[str]:
+    # Compiled at the first text that needs it: ten milliseconds that a start does not have.
+    return re.compile(_PATTERNS[name])
 
 
 def safe(text: str, multiline: bool = True, *, prompt: bool = False) -> str:
@@ -52,9 +60,12 @@ def safe(text: str, multiline: bool = True, *, prompt: bool = False) -> str:
         multiline: Keep newlines and tabs; else they are made visible too.
         prompt: For questions: also show odd blanks, and the joiners inside emoji, which other text may keep.
     """
+    if text.isascii() and text.isprintable():
+        return text
     if prompt:
-        return (_STRICT if multiline else _STRICT_ONE_LINE).sub(lambda m: _visible(m.group()), text)
-    pattern = _LINES if multiline else _ONE_LINE
+        pattern = _pattern("question" if multiline else "question in one line")
+        return pattern.sub(lambda m: _visible(m.group()), text)
+    pattern = _pattern("lines" if multiline else "one line")
     if pattern.search(text) is None:
         return text
     return pattern.sub(_kept_or_visible, text)
@@ -70,12 +81,12 @@ def hides_something(text: str) -> bool:
 
     A newline counts as visible, a tab does not (a command may use it to look like another one).
     """
-    return "\t" in text or _STRICT.search(text) is not None
+    return "\t" in text or _pattern("question").search(text) is not None
 
 
 def fold_spaces(text: str) -> str:
     """Return *text* with long runs of spaces replaced by their count, such as ``<400 spaces>``."""
-    return _SPACES.sub(lambda m: f" <{len(m.group())} spaces> ", text)
+    return _pattern("spaces").sub(lambda m: f" <{len(m.group())} spaces> ", text)
 
 
 def _visible(found: str) -> str:
@@ -89,8 +100,10 @@ def _kept_or_visible(match: re.Match[str]) -> str:
     before = text[at - 1] if at else ""
     if found == "\u200d":
         after = text[at + 1 : at + 2]
-        joins = before != "" and (_EMOJI_CHAR.match(before) or before == "\ufe0f") and _EMOJI_CHAR.match(after)
+        joins = (
+            before != "" and (_pattern("emoji").match(before) or before == "\ufe0f") and _pattern("emoji").match(after)
+        )
         return found if joins else visible(found)
-    if len(found) == 1 and _SELECTOR_CHAR.match(found):
-        return found if before and _TAKES_SELECTOR.match(before) else visible(found)
+    if len(found) == 1 and _pattern("selector").match(found):
+        return found if before and _pattern("takes a selector").match(before) else visible(found)
     return _visible(found)

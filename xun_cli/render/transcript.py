@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xun import events as ev
-from xun.choice import FileDiff
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import card_lines, expanded_lines, has_more
 from xun_cli.render.live import OpenTurn, live_lines
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
 from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, Line, expand_tabs, wrap
+
+if TYPE_CHECKING:
+    from xun import events as ev
+    from xun.choice import FileDiff
 
 _STOPS = {
     "interrupted": "Interrupted. What came so far is kept.",
@@ -44,7 +46,7 @@ class Transcript:
         self._columns = columns
         self._clock = clock
         self._animated = animated
-        self._handlers: dict[type[ev.Event], Callable[[Any], list[Line]]] = self._table()
+        self._handlers: dict[type[ev.Event], Callable[[Any], list[Line]]] | None = None
         self._last = ""
         self.reset()
 
@@ -61,6 +63,8 @@ class Transcript:
 
     def feed(self, event: ev.Event) -> list[Line]:
         """Take in one event and return the lines that are final with it."""
+        if self._handlers is None:
+            self._handlers = self._table()
         handler = self._handlers.get(type(event))
         return handler(event) if handler is not None else []
 
@@ -96,6 +100,8 @@ class Transcript:
     # -- events ---------------------------------------------------------------------------
 
     def _table(self) -> dict[type[ev.Event], Callable[[Any], list[Line]]]:
+        from xun import events as ev  # the prompt is drawn before the first event is needed
+
         return {
             ev.TurnStarted: self._turn_started,
             ev.MessageDelta: self._delta,
@@ -215,6 +221,8 @@ class Transcript:
             return []
         call.waiting = True
         if event.diff and not call.files:
+            from xun.choice import FileDiff
+
             call.files = (FileDiff(path="", action="update", diff=event.diff),)
         return []
 
@@ -277,6 +285,8 @@ class Transcript:
             return []
         lines = self._ended_text()
         answered = self._answered
+        from xun import events as ev
+
         for call in self._open.calls.values():
             call.done = ev.ToolCompleted(call_id=call.call_id, tool=call.tool, ok=False, status="cancelled")
             lines += self.say(card_lines(call, self._columns(), self.cwd), "card")

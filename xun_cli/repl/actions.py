@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
-from uuid import uuid4
 
-from xun.choice import ChoiceRequest, Option
 from xun_cli.render.text import BOLD, Line
 
 if TYPE_CHECKING:
@@ -119,6 +117,10 @@ class KeyActions:
             self._conversation.spawn(self._ask_to_leave())
 
     async def _ask_to_leave(self) -> None:
+        from uuid import uuid4
+
+        from xun.choice import ChoiceRequest, Option
+
         request = ChoiceRequest(
             id=uuid4().hex,
             kind="confirm",

@@ -10,14 +10,14 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from xun.choice import ChoiceOutcome, ChoiceRequest
-from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta, SessionStarted, TurnCompleted
 from xun_cli.render.outputs import output_lines
 from xun_cli.render.text import BAD, WARN, Line
 from xun_cli.repl.own_questions import OwnQuestions
 from xun_cli.repl.threads import in_thread
 
 if TYPE_CHECKING:
+    from xun.choice import ChoiceOutcome, ChoiceRequest
+    from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta
     from xun_cli.commands.output import CommandResult
     from xun_cli.commands.registry import CommandContext, Registry
     from xun_cli.options import StartOptions
@@ -176,7 +176,7 @@ class Conversation:
     def _replay(self, session: Session) -> None:
         """Show the last turns of a resumed session, and what its start has to say."""
         history = session.history()
-        starts = [at for at, item in enumerate(history) if isinstance(item.event, SessionStarted)]
+        starts = [at for at, item in enumerate(history) if item.event.type == "session.started"]
         begin = starts[-1] if starts else len(history)
         if any(item.turn for item in history[:begin]):
             self._host.show(self.redrawn())
@@ -223,6 +223,8 @@ class Conversation:
             await asyncio.sleep(FRAME)
 
     def _draw_next(self) -> None:
+        from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta, TurnCompleted
+
         event = self._events.popleft().event
         if isinstance(event, MessageDelta):
             event = self._joined(event)
@@ -235,6 +237,8 @@ class Conversation:
 
     def _joined(self, first: MessageDelta) -> MessageDelta:
         """Take the pieces of one stream that already wait as one piece, up to a few kilobytes."""
+        from xun.events import MessageDelta
+
         parts, size = [first.text], len(first.text)
         while self._events and size < 2_000:
             event = self._events[0].event

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun_cli.render.approval import FREE_TEXT, DialogState, available, first_state, rows_of, scrolled, three
 from xun_cli.repl.grant_text import GrantTextError, grants_text, parse_grants
 
 if TYPE_CHECKING:
+    from xun.choice import ChoiceOutcome, ChoiceRequest
     from xun_policies.commands import CommandGrant
 
 TYPING = 0.7
@@ -27,8 +27,6 @@ GUARD = 0.5
 
 LABELS = {"reason": "reason", "edit": "command", "grant": "grant", "answer": "answer"}
 """What stands before the field that is being typed."""
-
-Answer = Callable[[str, ChoiceOutcome[Any]], bool]
 
 
 class FocusGuard:
@@ -78,7 +76,7 @@ class Dialog:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: Callable[[str, ChoiceOutcome[Any]], bool],
         interrupt: Callable[[], object],
         *,
         has_draft: Callable[[], bool],
@@ -190,7 +188,7 @@ class Dialog:
         if request is None:
             return
         if three(request):
-            self._give(ChoiceOutcome("deny", "user", reason=self.state.reason))
+            self._give("deny", reason=self.state.reason)
         elif self._withdraw(request.id):
             return
         self._interrupt()
@@ -201,10 +199,10 @@ class Dialog:
         if request is None:
             return
         if field == "reason":
-            self._give(ChoiceOutcome("deny", "user", reason=text.strip()))
+            self._give("deny", reason=text.strip())
         elif field == "answer":
             if text.strip():
-                self._give(ChoiceOutcome(text.strip(), "user"))
+                self._give(text.strip())
         elif field == "edit":
             self._edited(request, text)
         elif field == "grant":
@@ -276,11 +274,11 @@ class Dialog:
             self.state = replace(self.state, problem=f"Not offered here: {note}")
             return
         if value == "grant" and three(request):
-            self._give(ChoiceOutcome("grant", "user", grants=self._granted(request)))
+            self._give("grant", grants=self._granted(request))
         elif value == "deny" and three(request):
-            self._give(ChoiceOutcome("deny", "user", reason=self.state.reason))
+            self._give("deny", reason=self.state.reason)
         else:
-            self._give(ChoiceOutcome(value, "user"))
+            self._give(value)
 
     def _granted(self, request: ChoiceRequest) -> tuple[Any, ...] | None:
         if request.kind == "command":
@@ -289,10 +287,11 @@ class Dialog:
             return request.write_scopes[min(self.state.scope, len(request.write_scopes) - 1)]
         return None
 
-    def _give(self, outcome: ChoiceOutcome[Any]) -> None:
-        request = self.request
-        if request is not None:
-            self._answer(request.id, outcome)
+    def _give(self, choice: Any, **more: Any) -> None:
+        from xun.choice import ChoiceOutcome
+
+        if self.request is not None:
+            self._answer(self.request.id, ChoiceOutcome(choice, "user", **more))
 
     def _tab(self) -> None:
         request = self.request
@@ -321,7 +320,7 @@ class Dialog:
         elif request.command is not None and text == request.command.text:
             self.state = replace(self.state, field="")
         else:
-            self._give(ChoiceOutcome("once", "user", edited=text))
+            self._give("once", edited=text)
 
     def _regrant(self, request: ChoiceRequest, text: str) -> None:
         try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xun.choice import ChoiceOutcome, ChoiceRequest
+if TYPE_CHECKING:
+    from xun.choice import ChoiceOutcome, ChoiceRequest
 
 
 class OwnQuestions:
