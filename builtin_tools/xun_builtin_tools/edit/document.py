@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.linediff import line_opcodes
@@ -109,6 +110,9 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The text that is matched: terminators are ``\\n``."""
+        if self._crlf_count and self._crlf_count == self.source.count("\r"):
+            # The same, three times as fast: no carriage return stands alone.
+            return self.source.replace("\r", "")
         return fold_newlines(self.source)
 
     @cached_property
@@ -178,14 +182,32 @@ class Document:
 
     def splice(self, splices: Sequence[Splice]) -> Document:
         """Return the document with *splices*, which are in order and do not overlap, carried out."""
-        marks = self.source.count("\r\n")
-        if not marks:
+        if self._crlf == "none":
             parts = [(item.start, item.end, item.new) for item in splices]
-        elif marks == self.text.count("\n"):
+        elif self._crlf == "all":
             parts = self._all_crlf(splices)
         else:
             parts = [self._to_source(item) for item in splices]
         return Document(self.path, _splice(self.source, parts), self.codec, self.mark)
+
+    def source_offset(self, offset: int, line: int) -> int:
+        """Return where *offset* of `text`, which is in the line numbered *line*, is in `source`."""
+        if self._crlf == "none":
+            return offset
+        if self._crlf == "all":
+            return offset + line - 1
+        return offset + bisect_left(self._crlf_ends, offset)
+
+    @cached_property
+    def _crlf(self) -> Literal["none", "all", "some"]:
+        """Which newlines are two characters in `source`."""
+        if not self._crlf_count:
+            return "none"
+        return "all" if self._crlf_count == self.source.count("\n") else "some"
+
+    @cached_property
+    def _crlf_count(self) -> int:
+        return self.source.count("\r\n") if "\r" in self.source else 0
 
     def _all_crlf(self, splices: Sequence[Splice]) -> list[tuple[int, int, str]]:
         parts = []

@@ -26,7 +26,7 @@ class Replaced:
         added: Lines added.
         removed: Lines removed.
         shifts: For each new text, the line (in the old document) behind which lines moved, and by how many.
-        at: The offset of the first new text.
+        at: The offset of the first new text in the new document's `source`.
     """
 
     doc: Document
@@ -140,10 +140,12 @@ def splice_document(doc: Document, splices: Sequence[Splice], level: Level) -> R
     lines: list[list[int]] = []
     shifts: list[tuple[int, int]] = []
     added = removed = moved = counted = 0
-    at, line = 0, 1
+    at, line, first = 0, 1, 0
     for item in splices:
         line += doc.text.count("\n", at, item.start)
         at = item.start
+        if not lines:
+            first = doc.source_offset(at, line)
         gone, came = doc.text.count("\n", at, item.end), item.new.count("\n")
         if gone or came:
             plus, minus = _count(doc, item)
@@ -155,7 +157,7 @@ def splice_document(doc: Document, splices: Sequence[Splice], level: Level) -> R
         lines.append([line + moved, max(line + moved, last)])
         shifts.append((line + gone, came - gone))
         moved += came - gone
-    return Replaced(changed, level, lines, added, removed, shifts, splices[0].start)
+    return Replaced(changed, level, lines, added, removed, shifts, first)
 
 
 def _count(doc: Document, item: Splice) -> tuple[int, int]:
@@ -183,7 +185,7 @@ def count_changes(old: str, new: str) -> tuple[int, int]:
 
 
 def snippet(doc: Document, lines: Sequence[Sequence[int]], at: int | None = None) -> str:
-    """Return the first changed lines with two lines around them, numbered; *at* is an offset in the first of them."""
+    """Return the first changed lines with two lines around them, numbered; *at*: where they are in `source`."""
     if not lines:
         return ""
     first, wanted = lines[0][0], lines[0][1] - lines[0][0] + 1
@@ -200,16 +202,16 @@ def _around(doc: Document, first: int, count: int, at: int | None) -> tuple[list
     if at is None:
         return doc.lines[max(0, first - 3) : first - 1], doc.lines[first - 1 : first - 1 + count]
     # By offsets: a large document is not split for a few lines.
-    text = doc.text
+    text = doc.source
     start = text.rfind("\n", 0, at) + 1
     head = start
     for _ in range(min(2, first - 1)):
         head = text.rfind("\n", 0, head - 1) + 1
-    before = text[head:start].split("\n")[:-1]
+    before = fold_newlines(text[head:start]).split("\n")[:-1]
     end = start
     for _ in range(min(count, _SNIPPET_LINES)):
         end = text.find("\n", end) + 1
         if end == 0:
-            rest = text[start:].split("\n")
+            rest = fold_newlines(text[start:]).split("\n")
             return before, rest[:-1] if rest[-1] == "" else rest
-    return before, text[start:end].split("\n")[:-1]
+    return before, fold_newlines(text[start:end]).split("\n")[:-1]

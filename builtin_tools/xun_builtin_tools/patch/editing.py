@@ -95,7 +95,13 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
         result = splice_document(doc, [Splice(at, at, "\n" + new)], "exact")
         first = line + 1
         result = Replaced(
-            result.doc, "exact", [[first, first + new.count("\n")]], new.count("\n") + 1, 0, result.shifts, at + 1
+            result.doc,
+            "exact",
+            [[first, first + new.count("\n")]],
+            new.count("\n") + 1,
+            0,
+            result.shifts,
+            result.at + 1,
         )
     else:
         result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
