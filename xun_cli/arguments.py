@@ -1,68 +1,16 @@
-"""The command line of ``xun`` itself: what it takes, and the help that says so.
-
-The help is written by hand, to fit one screen; a test holds it to the parser.
-"""
+"""The command line of ``xun`` itself: what it takes. Its help is in `xun_cli.usage`."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from xun_cli.options import StartOptions
+from xun_cli.usage import COMMANDS, UsageError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-HELP = """\
-usage: xun [OPTIONS] [PROMPT]   work in this folder, interactively
-       xun -p [OPTIONS] PROMPT  answer once on stdout; xun run FILE: from FILE
-       xun COMMAND [-h]         sessions policy tool config doctor setup init
-                                completion
-session
-  -c, --continue       go on with the last session here  (default: a new one)
-  -r, --resume [ID]    go on with a session by id or name  (no ID: choose one)
-  --fork               go on in a copy of it  (default: off)
-  --no-session         store nothing  (default: stored)
-  -C DIR               work in DIR  (default: .)
-  --add-dir DIR        let the tools use DIR too, repeatable  (default: none)
-model and settings
-  -m, --model MODEL    a name, or scripted:FILE  (default: the setting "model")
-  --demo               the offline demo  (default: only when nothing is set up)
-  --config KEY=VALUE   repeatable; --profile NAME: a named set  (default: none)
-  --safe               nothing of the project's settings  (default: off)
-  --trust              trust the project's settings  (default: asks; -p: no)
-permissions
-  --mode MODE          ask, plan or auto-edit  (default: ask)
-  --allow-command CMD  run what begins with CMD unasked  (default: none)
-  --allow-write PATH   write PATH and below unasked  (default: none)
-  --policy FILE        lists as `xun policy export` writes them  (default: none)
-  --auto-confirm       give ordinary questions their default  (default: off)
-screen
-  --tui MODE           inline or plain  (default: inline)
-  --screen-reader, --no-color, --debug  (default: off)
-headless: -p, --print, or run; stdin is added to the prompt
-  --output FORMAT      text, json, stream-json  (default: text)
-  --input FORMAT       text, stream-json  (default: text)
-  --on-ask WHAT        what a question does: deny or fail  (default: deny)
-  --schema FILE        the answer meets this JSON schema  (default: free text)
-  --last FILE          write the answer to FILE, too  (default: none)
-  --max-steps N, --max-cost USD, --timeout SECONDS  (default: 512, none, none)
-  -V, --version and -h, --help print and exit
-examples: xun "why does test_login fail?"
-          git diff | xun -p --output json "review this"
-          xun -p --allow-write . --allow-command "npm test" "fix the tests"
-"""
-
-COMMANDS = ("sessions", "policy", "tool", "config", "doctor", "setup", "init", "completion", "run")
-"""The words that are commands when they come first."""
-
-USAGE_ERROR = 2
-
-
-class UsageError(Exception):
-    """The command line is wrong; the text is one sentence."""
 
 
 def make_parser() -> ArgumentParser:
@@ -181,11 +129,3 @@ def _too_many(words: list[str]) -> str:
     if near and words[0] not in COMMANDS:
         return f'"{words[0]}" is no command; did you mean `xun {near[0]}`? (a prompt of several words needs quotes)'
     return f'the prompt is one argument, quote it: xun "{" ".join(words)}"'
-
-
-def usage_error(message: str, command: str = "xun") -> int:
-    """Print the one sentence of a wrong command line and return exit code 2."""
-    from xun_cli.render.safe import safe
-
-    sys.stderr.write(f"{command}: {safe(message, multiline=False)} (see `{command} -h`)\n")
-    return USAGE_ERROR

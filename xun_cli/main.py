@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from types import TracebackType
 
-from xun_cli.arguments import COMMANDS, HELP, UsageError, parse, usage_error
+from xun_cli.usage import COMMANDS, HELP, UsageError, usage_error
 
 
 def main(argv: list[str]) -> int:
@@ -28,7 +26,7 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _crashed(kind: type[BaseException], error: BaseException, trace: object) -> None:
     from xun_cli.crash import report
     from xun_cli.places import Places
 
@@ -36,12 +34,15 @@ def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackTy
 
 
 def _subcommand(word: str, argv: list[str]) -> int:
-    from xun.errors import ConfigError, PolicyError, XunError
+    from importlib import import_module
+
+    from xun_policies.errors import XunError
 
     try:
         module = import_module(f"xun_cli.subcommands.{word}")
         code: int = module.main(argv)
     except XunError as error:
+        from xun.errors import ConfigError, PolicyError
         from xun_cli.subcommands.common import fail
 
         return fail(f"xun {word}", error, 3 if isinstance(error, ConfigError | PolicyError) else 1)
@@ -55,6 +56,8 @@ def _dispatch(argv: list[str]) -> int:
     folder, rest = (argv[:2], argv[2:]) if argv[:1] == ["-C"] and len(argv) > 2 else ([], argv)
     if rest and rest[0] in COMMANDS and rest[0] != "run":
         return _subcommand(rest[0], [*folder, *rest[1:]])
+    from xun_cli.arguments import parse
+
     from_file = rest[:1] == ["run"]
     try:
         options, found = parse([*folder, *rest[1:]] if from_file else argv, file_prompt=from_file)

@@ -5,9 +5,7 @@ All folders are 0700 and all files 0600: they hold source code, commands and ans
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +93,8 @@ class Places:
 
     def sessions_dir(self, project: Path | str) -> Path:
         """The sessions of *project*, by its real path: its last part, ``-``, 12 hex digits of its SHA-256."""
+        import hashlib
+
         real = os.path.realpath(project)
         raw = os.fsencode(real)
         name = os.fsencode(os.path.basename(real))[:_NAME_LIMIT].decode("utf-8", "replace")
@@ -154,7 +154,7 @@ def write_private(path: Path, data: bytes) -> None:
         OSError: It can't be written; the old file is then unchanged.
     """
     make_dir(path.parent)
-    temp = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temp = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xun.errors import ConfigError
-from xun_cli.options import StartOptions
 from xun_cli.places import Places
 
 if TYPE_CHECKING:
@@ -29,6 +26,7 @@ def command_policy(folder: str) -> PolicyState:
     state = PolicyState()
     if places.config_file.exists() or (path / ".xun").is_dir():
         from xun_cli.config import load_settings
+        from xun_cli.options import StartOptions
 
         fill_commands(state, load_settings(places, StartOptions(cwd=path), environ={}))
     return state
@@ -61,6 +59,10 @@ def fill_writes(state: PolicyState, settings: Settings, workspace: Workspace, fl
 
 
 def _words(entry: str, key: str) -> tuple[str, ...]:
+    import shlex
+
+    from xun.errors import ConfigError
+
     try:
         words = tuple(shlex.split(entry))
     except ValueError as error:

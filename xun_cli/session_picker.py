@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from xun_cli.arguments import UsageError
 from xun_cli.render.safe import safe
 from xun_cli.session.store import SessionInfo
+from xun_cli.usage import UsageError
 
 _SHOWN = 15
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xun.errors import ConfigError, PolicyError, XunError
-from xun_cli.arguments import UsageError
 from xun_cli.config import load_settings
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.settings import Settings
+from xun_cli.usage import UsageError
 
 if TYPE_CHECKING:
     from xun_cli.session.session import Session
@@ -95,9 +95,11 @@ def prepare(options: StartOptions, places: Places) -> Settings:
 
 def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
     from xun_cli.headless import run_headless
+    from xun_cli.model_choice import choose_model
     from xun_cli.prompt_input import Prompt, whole_prompt
 
     _settle_resume(options, places)
+    choose_model(options, settings, interactive=False)  # fails here, before anything heavy is loaded
     prompt = Prompt("")
     if options.input == "text":
         prompt = whole_prompt(options.prompt, say)

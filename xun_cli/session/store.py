@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -75,7 +74,7 @@ class LoadedSession:
 
 def new_session_id() -> str:
     """Return a new id: the UTC time and six random hex digits, so that ids sort by age."""
-    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S-") + os.urandom(3).hex()
 
 
 class SessionStore:
@@ -305,7 +304,7 @@ class SessionStore:
 
     def _remove(self, holes: list[Hole]) -> None:
         self._keep_torn(b"\n".join(hole.line for hole in holes))
-        temp = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.tmp")
+        temp = self.path.with_name(f".{self.path.name}.{os.urandom(4).hex()}.tmp")
         fd = os.open(temp, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600)
         try:
             size = 0

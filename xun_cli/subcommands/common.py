@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from xun_cli.arguments import usage_error
+from xun_cli.usage import usage_error
 
 if TYPE_CHECKING:
     from xun_cli.commands.output import Output

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from xun_cli.arguments import COMMANDS, make_parser
+from xun_cli.arguments import make_parser
 from xun_cli.subcommands.common import Parser
+from xun_cli.usage import COMMANDS
 
 WORDS = {
     "sessions": ("list", "show", "export", "delete"),

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xun_cli.arguments import UsageError, usage_error
 from xun_cli.policy_setup import command_policy
+from xun_cli.usage import UsageError, usage_error
 
 if TYPE_CHECKING:
     from xun_policies.commands import CommandScope

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ConfigError, ToolCallFormatError, XunError
-from xun_cli.arguments import UsageError
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_json
+from xun_cli.usage import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
