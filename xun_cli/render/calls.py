@@ -30,15 +30,15 @@ MAIN_ARGUMENT: Mapping[str, str] = {
     "insert_lines": "path",
     "undo_edit": "path",
     "request_image": "path",
-    "move": "source",
-    "copy": "source",
+    "move": "src",
+    "copy": "src",
     "glob": "pattern",
     "grep": "pattern",
     "ask_preference": "question",
 }
 """The argument that says what a call is about."""
 
-_PATHS = frozenset({"path", "source", "target", "destination"})
+_PATHS = frozenset({"path", "src", "dst"})
 
 
 @dataclass(slots=True)
@@ -85,9 +85,14 @@ class Call:
         args = self.args
         if not isinstance(args, dict):
             return one_line(str(args)) if args else ""
+        if self.tool == "write_todos" and isinstance(args.get("todos"), list):
+            done = sum(isinstance(item, dict) and item.get("status") == "completed" for item in args["todos"])
+            return f"{done} of {len(args['todos'])} done"
         if self.tool in ("move", "copy"):
-            ends = [args.get("source", args.get("path", "")), args.get("target", args.get("destination", ""))]
+            ends = [args.get("src", ""), args.get("dst", "")]
             return " → ".join(one_line(relative(str(end), cwd)) for end in ends if end)
+        if self.tool == "read_many_files" and isinstance(args.get("include"), list):
+            return one_line(", ".join(relative(str(path), cwd) for path in args["include"]))
         name = MAIN_ARGUMENT.get(self.tool, "")
         if name not in args:
             name = next((key for key, value in args.items() if isinstance(value, str) and value), "")

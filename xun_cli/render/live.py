@@ -21,6 +21,7 @@ FRAME = 0.12
 _CALLS_SHOWN = 4
 _OUTPUT_ROWS = 3
 _QUEUE_SHOWN = 2
+_SETTLED = ("completed", "cancelled")
 
 
 @dataclass(slots=True)
@@ -66,7 +67,7 @@ def live_lines(turn: OpenTurn, columns: int, rows: int, now: float, *, cwd: str,
 
 def _status(turn: OpenTurn, columns: int, now: float, spinner: str) -> list[Line]:
     lines: list[Line] = []
-    if turn.since is not None and any(item.get("status") != "completed" for item in turn.todos):
+    if turn.since is not None and any(item.get("status") not in _SETTLED for item in turn.todos):
         lines.append(_todo_line(turn.todos, columns))
     for text in turn.queue[:_QUEUE_SHOWN]:
         lines.append([(DIM, cut("queued: " + safe(" ".join(text.split()), multiline=False), columns))])
@@ -99,9 +100,9 @@ def _doing(turn: OpenTurn, now: float, since: float) -> str:
 
 
 def _todo_line(todos: tuple[dict[str, Any], ...], columns: int) -> Line:
-    done = sum(item.get("status") == "completed" for item in todos)
+    done = sum(item.get("status") in _SETTLED for item in todos)
     now = next((item for item in todos if item.get("status") == "in_progress"), None)
-    now = now or next(item for item in todos if item.get("status") != "completed")
+    now = now or next(item for item in todos if item.get("status") not in _SETTLED)
     text = safe(str(now.get("description", "")), multiline=False)
     head = f"todo {done}/{len(todos)} "
     return [(DIM, head), (PLAIN, cut(text, max(4, columns - len(head))))]

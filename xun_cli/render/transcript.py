@@ -248,7 +248,7 @@ class Transcript:
 
     def todo_lines(self) -> list[Line]:
         """Return the whole todo list."""
-        marks = {"completed": ("✓", GOOD), "in_progress": ("▸", ACCENT)}
+        marks = {"completed": ("✓", GOOD), "in_progress": ("▸", ACCENT), "cancelled": ("–", DIM)}
         rows: list[Line] = []
         for item in self._open.todos:
             mark, style = marks.get(str(item.get("status")), ("○", DIM))

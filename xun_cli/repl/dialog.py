@@ -67,7 +67,7 @@ class Dialog:
 
     Args:
         answer: Gives an outcome to whoever asked.
-        interrupt: Ends the running turn.
+        interrupt: Ends the running turn; False when none runs.
         withdraw: Takes a question back that no turn has asked; False when a turn has.
         has_draft: Tells whether the composer holds text.
         size: Gives columns and the rows of the dialog.
@@ -77,7 +77,7 @@ class Dialog:
     def __init__(
         self,
         answer: Callable[[str, ChoiceOutcome[Any]], bool],
-        interrupt: Callable[[], object],
+        interrupt: Callable[[], bool],
         *,
         has_draft: Callable[[], bool],
         withdraw: Callable[[str], bool] = lambda request_id: False,
@@ -189,9 +189,9 @@ class Dialog:
             return
         if three(request):
             self._give("deny", reason=self.state.reason)
-        elif self._withdraw(request.id):
-            return
-        self._interrupt()
+            self._interrupt()
+        elif not self._withdraw(request.id) and not self._interrupt():
+            self._give(None)  # a command of the person asked: no choice was made
 
     def submit_field(self, text: str) -> None:
         """Take what was typed into the open field."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from prompt_toolkit.filters import Condition, has_completions, is_searching
+from prompt_toolkit.filters import Condition, has_completions, is_searching, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -131,8 +131,10 @@ class _Composer:
             "suspend": lambda event: actions.suspend(),
         }
         for action, handler in table.items():
+            # In vi's insert mode Esc leaves that mode first, as everywhere.
+            active = self._typing & ~vi_insert_mode if action == "interrupt" else self._typing
             for keys in self._keys.keys[action]:
-                self._bindings.add(*keys, filter=self._typing)(self._then_sync(handler))
+                self._bindings.add(*keys, filter=active)(self._then_sync(handler))
         self._bindings.add("backspace", filter=self._typing)(
             self._then_sync(lambda event: composer.backspace(event.arg))
         )

@@ -21,6 +21,7 @@ class Desk:
         self.open = list(requests)
         self.answers: list[tuple[str, ChoiceOutcome[Any]]] = []
         self.interrupts = 0
+        self.running = True
         self.dialog = Dialog(
             self.answer,
             self.interrupt,
@@ -35,8 +36,9 @@ class Desk:
         self.dialog.update(self.open)
         return True
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> bool:
         self.interrupts += 1
+        return self.running
 
     def ask(self, wait: float = 1.0) -> Desk:
         self.dialog.update(self.open)
@@ -249,3 +251,12 @@ def test_views_open_and_close() -> None:
 def test_side_by_side_needs_a_wide_terminal() -> None:
     assert "140" in Desk(write_request()).ask().press("s").dialog.state.problem
     assert Desk(write_request(), columns=150).ask().press("s").dialog.state.split
+
+
+def test_escape_from_a_question_of_a_command_is_no_choice() -> None:
+    request = ChoiceRequest("q", "choice", "Which?", (Option("x", "X"), Option("y", "Y")))
+    desk = Desk(request)
+    desk.running = False
+    assert desk.ask().press("escape").answers == [("q", ChoiceOutcome(None, "user"))]
+    desk = Desk(request).ask().press("escape")
+    assert desk.answers == [] and desk.interrupts == 1

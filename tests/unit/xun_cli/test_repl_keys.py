@@ -1,0 +1,205 @@
+"""Keys into the application, through prompt_toolkit's pipe input: what reaches the session, what is written."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pyte
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.base import PipeInput
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from tests.fakes.scripted_session import ScriptedSession
+from xun import events as ev
+from xun_cli.options import StartOptions
+from xun_cli.places import Places
+from xun_cli.repl.app import Repl
+from xun_cli.settings import Settings
+
+COLUMNS, ROWS = 80, 24
+
+
+class Sheet:
+    """A running application with its keyboard and what it has written."""
+
+    def __init__(self, repl: Repl, session: ScriptedSession, keyboard: PipeInput, written: io.StringIO) -> None:
+        self.repl, self.session, self.keyboard, self.written = repl, session, keyboard, written
+
+    def screen(self) -> str:
+        screen = pyte.HistoryScreen(COLUMNS, ROWS, history=5_000)
+        pyte.Stream(screen).feed(self.written.getvalue())
+        return "\n".join(row.rstrip() for row in screen.display)
+
+    async def press(self, text: str, pause: float = 0.02) -> None:
+        self.keyboard.send_text(text)
+        await asyncio.sleep(pause)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        for _ in range(500):
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"it did not come:\n{self.screen()}")
+
+    async def shows(self, text: str) -> str:
+        await self.until(lambda: text in self.screen())
+        return self.screen()
+
+
+@asynccontextmanager
+async def running(tmp_path: Path, settings: Settings | None = None) -> AsyncIterator[Sheet]:
+    session = ScriptedSession(tmp_path)
+    written = io.StringIO()
+    places = Places.from_environment({"XUN_HOME": str(tmp_path / "home")})
+    output = Vt100_Output(written, lambda: Size(rows=ROWS, columns=COLUMNS), term="xterm")
+    output.enable_cpr = False
+    with create_pipe_input() as keyboard:
+        repl = Repl(
+            StartOptions(cwd=tmp_path),
+            settings or Settings(),
+            places,
+            lambda: session,  # type: ignore[arg-type,return-value]
+            lambda options: session,  # type: ignore[arg-type,return-value]
+            keyboard=keyboard,
+            output=output,
+        )
+        task = asyncio.create_task(repl.run())
+        sheet = Sheet(repl, session, keyboard, written)
+        await sheet.shows("scripted · ask")
+        try:
+            yield sheet
+        finally:
+            repl.finish(0)
+            await asyncio.wait_for(task, 10)
+
+
+async def test_a_message_and_a_queued_one_reach_the_session(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("slow\r")
+        await sheet.shows("tick 1")
+        await sheet.press("and then\r")
+        await sheet.until(lambda: len(sheet.session.sent) == 2)
+        assert [text for text, _ in sheet.session.sent] == ["slow", "and then"]
+        assert sheet.session.queue == ["and then"]
+
+
+async def test_a_folded_paste_is_sent_in_full(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        text = "\n".join(f"row {number}" for number in range(40))
+        await sheet.press(f"\x1b[200~{text}\x1b[201~")
+        await sheet.shows("[pasted #1: 40 lines]")
+        await sheet.press(" end\r")
+        await sheet.until(lambda: bool(sheet.session.sent))
+        assert sheet.session.sent == [(text + " end", "[pasted #1: 40 lines] end")]
+
+
+async def test_ctrl_o_opens_what_was_folded_and_ctrl_t_shows_the_list(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("tools\r")
+        await sheet.until(lambda: not sheet.session.running)
+        await sheet.shows("• two")
+        assert "test 3 ok" not in sheet.written.getvalue()
+        await sheet.press("\x0f")
+        await sheet.until(lambda: "test 3 ok" in sheet.written.getvalue())
+        sheet.session.emit(ev.TodoUpdated(items=({"description": "write the test", "status": "pending"},)))
+        await sheet.press("\x14", 0.1)
+        await sheet.press("\x14")
+        await sheet.shows("○ write the test")
+
+
+async def test_shift_tab_goes_round_the_modes(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        for mode in ("plan", "auto-edit", "ask"):
+            await sheet.press("\x1b[Z")
+            await sheet.until(lambda mode=mode: sheet.session.policy.mode == mode)
+
+
+async def test_up_brings_back_what_was_sent(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("hello\r")
+        await sheet.shows("You said")
+        await sheet.press("\x1b[A")
+        await sheet.shows("› hello")
+
+
+async def test_search_in_the_history(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("first thing\r")
+        await sheet.until(lambda: len(sheet.session.sent) == 1)
+        await sheet.press("\x12fir")
+        await sheet.shows("search: fir")
+        await sheet.press("\r")
+        await sheet.shows("› first thing")
+
+
+async def test_keys_of_the_settings(tmp_path: Path) -> None:
+    settings = Settings()
+    settings.keys = {"steer": ["f5"], "newline": ["f6"], "todo": [], "nonsense": ["x"]}
+    async with running(tmp_path, settings) as sheet:
+        assert "keys.nonsense is no action" in sheet.screen()
+        await sheet.press("slow\r")
+        await sheet.shows("tick 0")
+        await sheet.press("one\x1b[17~two\x1b[15~")
+        await sheet.until(lambda: sheet.session.steered == ["one\ntwo"])
+
+
+async def test_vi_keys(tmp_path: Path) -> None:
+    settings = Settings()
+    settings.ui.editing = "vi"
+    async with running(tmp_path, settings) as sheet:
+        await sheet.press("abc", 0.05)
+        await sheet.press("\x1b", 0.3)
+        await sheet.press("0x", 0.1)
+        await sheet.shows("› bc")
+
+
+async def test_an_answer_reaches_the_session_with_its_reason(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("command rm -rf build\r")
+        await sheet.shows("Run this command?")
+        await asyncio.sleep(0.6)
+        await sheet.press("\x1b[B\t")
+        await sheet.shows("reason ›")
+        await sheet.press("too wide\r")
+        await sheet.until(lambda: bool(sheet.session.answers))
+        outcome = sheet.session.answers[0][1]
+        assert (outcome.choice, outcome.source, outcome.reason) == ("deny", "user", "too wide")
+
+
+async def test_an_edited_command_reaches_the_session(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("command rm -rf build\r")
+        await sheet.shows("Run this command?")
+        await asyncio.sleep(0.6)
+        await sheet.press("e")
+        await sheet.shows("command › rm -rf build")
+        await sheet.press("/tmp\r")
+        await sheet.until(lambda: bool(sheet.session.answers))
+        assert sheet.session.answers[0][1].edited == "rm -rf build/tmp"
+
+
+async def test_a_dropped_text_never_answers(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("write\r")
+        await sheet.shows("Write src/app.py?")
+        await asyncio.sleep(0.6)
+        await sheet.press("good old text")
+        await sheet.shows("› good old text")
+        assert sheet.session.answers == []
+
+
+async def test_the_draft_outlives_turns_questions_and_errors(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("slow\r")
+        await sheet.shows("tick 0")
+        await sheet.press("my draft")
+        await sheet.press("\x1b", 0.3)
+        await sheet.shows("Interrupted.")
+        sheet.session.emit(ev.Error(message="The server is gone."))
+        await sheet.shows("The server is gone.")
+        assert sheet.repl.composer.text == "my draft"
