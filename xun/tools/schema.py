@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import inspect
 import json
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _EMPTY = inspect.Parameter.empty
 _SHOWN_ERRORS = 10
+_SIMPLE: tuple[Any, ...] = (str, int, float, bool)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -203,6 +205,10 @@ def _generator() -> type[GenerateJsonSchema]:
         # A default that is no JSON value is left out of the schema; that is no reason to warn.
         ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
+        def encode_default(self, dft: Any) -> Any:
+            # The general way builds a validator for each default, which costs more than the rest of a parameter.
+            return dft if dft is None or type(dft) in _SIMPLE else super().encode_default(dft)
+
     return Quiet
 
 
@@ -233,13 +239,13 @@ def _no_object(tool: str, data: object) -> ToolCallFormatError:
 
 def _field(param: Param, name: str) -> Any:
     """Return the definition of a model field for *param*."""
-    from pydantic import Field
-
     default = ... if param.default is _EMPTY else param.default
     notes = get_args(param.annotation)[1:] if get_origin(param.annotation) is Annotated else ()
     texts = [note for note in notes if isinstance(note, str)]
     if name == param.name and not texts:
         return (param.annotation, default)
+    from pydantic import Field
+
     alias = None if name == param.name else param.name
     return (param.annotation, Field(default, alias=alias, description=texts[0] if texts else None))
 
@@ -255,6 +261,9 @@ def read_signature(tool: str, func: Callable[..., Any]) -> Signature:
         if item.kind in _VARIADIC or (index == 0 and item.name in ("self", "cls")):
             continue
         annotation = annotations.resolve(item)
+        if annotation in _SIMPLE and item.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            params.append(Param(item.name, annotation, item.default))
+            continue
         if _is_context(annotation, item.annotation):
             if item.kind is inspect.Parameter.POSITIONAL_ONLY:
                 context_positional.append(len(params) + len(context_positional))
@@ -281,14 +290,22 @@ class _Annotations:
         annotation = item.annotation
         if annotation is _EMPTY:
             return Any if item.default is _EMPTY or item.default is None else type(item.default)
-        if not _is_open(annotation):
-            return annotation
-        holder = types.SimpleNamespace(__annotations__={"it": annotation})
         try:
-            # The annotation is source text of the tool's own module, which has run already.
+            if isinstance(annotation, str):
+                # The annotation is source text of the tool's own module, which has run already.
+                annotation = self._named(annotation)
+            if annotation is None or not _is_open(annotation):
+                return annotation
+            holder = types.SimpleNamespace(__annotations__={"it": annotation})
             return get_type_hints(holder, self._globals, self._locals, include_extras=True)["it"]
         except (NameError, AttributeError, SyntaxError, TypeError):
             return Any
+
+    def _named(self, text: str) -> Any:
+        for names in (self._locals, self._globals, vars(builtins)) if text.isidentifier() else ():
+            if text in names:
+                return names[text]
+        return eval(text, self._globals, self._locals)
 
 
 def _enclosed(func: Any) -> dict[str, Any]:
