@@ -1,19 +1,15 @@
-"""The command gate: one text in, one verdict out. Nothing is run."""
+"""The command gate: one text in, one verdict out. Nothing is run.
+
+The types are loaded when they are first asked for, so that importing this module costs next to nothing.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
-from xun_policies.decision import Decision
-from xun_policies.grants import MAX_OFFERED, CommandAllowlist, CommandEntry, CommandGrant, join_words
-from xun_policies.judge import Judge
-from xun_policies.shell.grammar import Parsed, Piece, Redirect, Simple, parse
-from xun_policies.shell.lexer import Operator, Problem
-from xun_policies.verdicts import CommandScope, CommandVerdict, Segment
-
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from xun_policies.grants import CommandAllowlist, CommandEntry, CommandGrant, join_words
     from xun_policies.store import PolicyState
+    from xun_policies.verdicts import CommandScope, CommandVerdict, Segment
 
 __all__ = [
     "CommandAllowlist",
@@ -26,6 +22,9 @@ __all__ = [
     "join_words",
 ]
 
+_IN_GRANTS = ("CommandAllowlist", "CommandEntry", "CommandGrant", "join_words")
+_IN_VERDICTS = ("CommandScope", "CommandVerdict", "Segment")
+
 
 def evaluate(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerdict:
     """Return whether *text* may run unasked in *scope* under *policy*, and why.
@@ -33,95 +32,18 @@ def evaluate(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerd
     It never raises for any text, and what it does not fully understand asks. The text given to bash
     must be the identical string.
     """
-    parsed = parse(text)
-    segments = _segments(parsed, Judge(policy, scope)) if parsed.pieces else []
-    syntax = parsed.problem
-    if syntax is not None and not any(segment.status == "ask" and segment.rule == syntax.rule for segment in segments):
-        whole = "" if segments else text
-        segments.append(Segment(whole, "ask", syntax.rule, syntax.reason, "other"))
-    asking = [segment for segment in segments if segment.status == "ask"]
-    if not asking and syntax is None and segments:
-        return CommandVerdict(text, Decision.ALLOW, tuple(segments), "", True, (), "")
-    grants, refused = _offers(asking, syntax)
-    return CommandVerdict(text, Decision.ASK, tuple(segments), _reason(asking, syntax), syntax is None, grants, refused)
+    from xun_policies.evaluation import verdict
+
+    return verdict(text, policy, scope)
 
 
-def _segments(parsed: Parsed, judge: Judge) -> list[Segment]:
-    start = (judge.start,)
-    moves = False
-    for command in parsed.commands:
-        command.cwds = start
-        moves = moves or command.words[0].text == "cd"
-    if moves:
-        judge.follow(parsed.body, start)
-    return [_segment(piece, parsed.text, judge) for piece in parsed.pieces]
+def __getattr__(name: str) -> object:
+    if name in _IN_VERDICTS:
+        from xun_policies import verdicts
 
+        return getattr(verdicts, name)
+    if name in _IN_GRANTS:
+        from xun_policies import grants
 
-def _segment(piece: Piece, text: str, judge: Judge) -> Segment:
-    if isinstance(piece, Simple):
-        return _command(piece, text, judge)
-    shown = text[piece.start : piece.end]
-    if isinstance(piece, Operator):
-        if piece.problem is None:
-            return Segment(shown, "ok", "operator", "operator allowed", "operator")
-        return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "operator")
-    if isinstance(piece, Redirect):
-        if piece.problem is None:
-            return Segment(shown, "ok", "redirection", "no file is involved", "redirect")
-        return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "redirect")
-    problem = judge.assignment(piece)
-    if problem is None:
-        return Segment(shown, "ok", "assignment", "an inert variable", "assignment")
-    return Segment(shown, "ask", problem.rule, problem.reason, "assignment")
-
-
-def _command(command: Simple, text: str, judge: Judge) -> Segment:
-    judged = judge.command(command)
-    words = command.words
-    shown = _source(command, text)
-    argv = tuple(word.text for word in words)
-    grant = judged.grant
-    return Segment(
-        shown,
-        "allow" if judged.allowed else "ask",
-        judged.rule,
-        judged.reason,
-        "command",
-        argv,
-        None if grant is None else grant.tokens,
-        grant is not None and grant.exact,
-    )
-
-
-def _source(command: Simple, text: str) -> str:
-    """Return the source of the words, without the redirections that may stand between them."""
-    words = command.words
-    if not command.broken:
-        return text[words[0].start : words[-1].end]
-    parts = [text[words[0].start : words[0].end]]
-    for before, word in pairwise(words):
-        gap = text[before.end : word.start]
-        parts.append(gap if gap.isspace() else " ")
-        parts.append(text[word.start : word.end])
-    return "".join(parts)
-
-
-def _reason(asking: list[Segment], syntax: Problem | None) -> str:
-    for segment in asking:
-        if segment.text and len(segment.text) <= 80 and segment.kind != "other":
-            return f"{segment.text}: {segment.reason}."
-        return f"{segment.reason[:1].upper()}{segment.reason[1:]}."
-    return f"{syntax.reason}." if syntax is not None else "No command."
-
-
-def _offers(asking: list[Segment], syntax: Problem | None) -> tuple[tuple[CommandGrant, ...], str]:
-    if syntax is not None:
-        return (), f"{syntax.reason} cannot be granted"
-    offered: dict[CommandGrant, None] = {}
-    for segment in asking:
-        if segment.grant is None:
-            return (), f"{segment.reason} ({segment.text}) cannot be granted"
-        offered[CommandGrant(segment.grant, segment.grant_exact)] = None
-    if len(offered) > MAX_OFFERED:
-        return (), f"more than {MAX_OFFERED} prefixes would be needed"
-    return tuple(offered), ""
+        return getattr(grants, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from xun_policies.guards.rules import Rule
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from xun_policies.guards.rules import Rule
 
 
 @cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xun_policies.errors import PolicyError
 from xun_policies.grant_tables import EXACT_PAIRS, NEVER, PYTHON_MODULES, THREE_WORDS, TWO_WORDS
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_OFFERED = 5
 """Most prefixes that one answer may grant."""
@@ -16,6 +18,8 @@ MAX_OFFERED = 5
 
 def join_words(words: Sequence[str]) -> str:
     """Return *words* as one command text, each quoted as a shell needs it."""
+    import shlex
+
     return shlex.join(words)
 
 

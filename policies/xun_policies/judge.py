@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
 
-from xun_policies import defaults, gitprobe
+from xun_policies import defaults
 from xun_policies.grants import CommandGrant, offer
-from xun_policies.guards.options import Call
-from xun_policies.guards.rules import Rule, apply
 from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
@@ -18,29 +15,37 @@ from xun_policies.store import PolicyState
 from xun_policies.verdicts import CommandScope
 from xun_policies.wordset import wordset
 
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from xun_policies.guards.rules import Rule
+
 INERT_VARIABLES = wordset(
     "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED"
 )
 """Variables that may be set for one command: they change how it prints, never what it runs or reads."""
 
-_INERT_VALUE = re.compile(r"[A-Za-z0-9_.,@+-]*")
-_ZONE = re.compile(r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?")
+_INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
+_ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
+_PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
 _PWD_READERS = wordset("ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep")
-_ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)", re.S)
+_ATTACHED = r"-[A-Za-z]([/~.][\s\S]*)"
 
 Cwds = tuple[str, ...]
 
 
-class Judgement(NamedTuple):
+class Judgement:
     """The status of one command."""
 
-    allowed: bool
-    rule: str
-    reason: str
-    grant: CommandGrant | None = None
+    __slots__ = ("allowed", "grant", "reason", "rule")
+
+    def __init__(self, allowed: bool, rule: str, reason: str, grant: CommandGrant | None = None) -> None:
+        self.allowed = allowed
+        self.rule = rule
+        self.reason = reason
+        self.grant = grant
 
 
 def _ask(problem: Problem) -> Judgement:
@@ -78,7 +83,7 @@ class Judge:
         name = words[0]
         if name.quoted or name.glob or name.tilde or name.pwd or name.dynamic or not name.text.isascii():
             return Judgement(False, "name", "the command's name is quoted, a pattern or not plain ASCII")
-        problem = _expansions(words)
+        problem = _expansions(words, command.cwds)
         if problem is not None:
             return _ask(problem)
         if any(word.pwd for word in words):
@@ -126,6 +131,9 @@ class Judge:
             if targets is None:
                 return Judgement(False, "path", "cd is free for one plain folder inside the workspace")
         else:
+            from xun_policies.guards.options import Call
+            from xun_policies.guards.rules import apply
+
             problem = apply(rule, Call(rest, self._places, cwds))
             if problem is not None:
                 return Judgement(False, problem.rule, f'built-in prefix "{shown}", but its guard: {problem.reason}')
@@ -140,6 +148,8 @@ class Judge:
         if finding is not None:
             return Judgement(False, "lookup", finding)
         if name == "git" and probe and self._scope.git_probe:
+            from xun_policies import gitprobe
+
             for cwd in cwds:
                 loaded = gitprobe.finding(cwd, self._places)
                 if loaded is not None:
@@ -173,7 +183,7 @@ class Judge:
         name = words[0].text
         if "/" in name:
             # A path names another file in another folder: it counts from the workspace's folder only.
-            if self._places.outside(name, cwds) is not None or (name[0] != "/" and cwds != (self._places.cwd,)):
+            if self._places.outside(name, cwds) is not None or (name[0] != "/" and cwds != self._places.roots[:1]):
                 return False
             if "/../" in f"/{name}":
                 return False
@@ -182,7 +192,7 @@ class Judge:
             if word.pwd or word.dynamic:
                 return False
             if text.startswith("-"):
-                attached = _ATTACHED.match(text)
+                attached = re.match(_ATTACHED, text)
                 text = text.partition("=")[2] or (attached[1] if attached else "")
                 if not text:
                     continue
@@ -247,7 +257,7 @@ class Judge:
                 f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
             )
         pattern = _ZONE if name == "TZ" else _INERT_VALUE
-        if word.pwd or word.dynamic or word.tilde or not pattern.fullmatch(value):
+        if word.pwd or word.dynamic or word.tilde or not re.fullmatch(pattern, value):
             return Problem("assignment", f"the value of {name} is not plain")
         return None
 
@@ -310,7 +320,7 @@ def _located(word: Word) -> Word:
     return located
 
 
-def _expansions(words: list[Word]) -> Problem | None:
+def _expansions(words: list[Word], cwds: Cwds) -> Problem | None:
     """Return what bash would still do to *words* that is not free."""
     name = words[0].text
     for word in words:
@@ -320,7 +330,10 @@ def _expansions(words: list[Word]) -> Problem | None:
             continue
         if name in _SPEAKERS:
             continue
-        if word.dynamic or word.pwd != "quoted" or name not in _PWD_READERS:
+        split = word.pwd == "inner" or (
+            word.pwd == "bare" and not all(re.fullmatch(_PLAIN_FOLDER, cwd) for cwd in cwds)
+        )
+        if word.dynamic or split or name not in _PWD_READERS:
             return Problem("variable", "an expansion in a place where its value matters")
         if not word.text.startswith("$PWD") or word.text[4:5] not in ("", "/"):
             return Problem("variable", "$PWD is free at the start of a path only")

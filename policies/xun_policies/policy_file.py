@@ -75,7 +75,8 @@ def parse_toml(text: str, base: str = "", home: str = "", source: str = "import"
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise PolicyError(f"The policy file is no valid TOML: {exc}.") from exc
+        reason = str(exc).replace("at end of document", f"at line {len(text.splitlines())}, the end")
+        raise PolicyError(f"The policy file is no valid TOML: {reason}.") from exc
     lines = _Lines(text)
     for key in data:
         if key not in ("version", "excluded", "command", "write"):

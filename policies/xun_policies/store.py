@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from xun_policies.errors import PolicyError
-from xun_policies.grants import CommandAllowlist, CommandEntry
-from xun_policies.writes import WriteAllowlist, WriteEntry
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from xun_policies.grants import CommandAllowlist, CommandEntry
+    from xun_policies.writes import WriteAllowlist, WriteEntry
+
+    Lists = tuple[tuple[CommandEntry, ...], tuple[WriteEntry, ...], tuple[str, ...]]
 
 VERSION = 1
 MODES = ("ask", "plan", "auto-edit")
@@ -56,15 +62,6 @@ class DecisionRecord:
         return cls(**{name: data.get(name, "") for name in names})
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The parts that ``undo`` brings back."""
-
-    commands: tuple[CommandEntry, ...]
-    writes: tuple[WriteEntry, ...]
-    excluded: tuple[str, ...]
-
-
 class PolicyState:
     """What one agent is allowed to do unasked, and what was decided.
 
@@ -78,15 +75,17 @@ class PolicyState:
         cache: What evaluations remember (resolved folders, PATH look-ups, git configurations); never stored.
     """
 
+    command_allowlist: CommandAllowlist
+    write_allowlist: WriteAllowlist
+    excluded: set[str]
+
     def __init__(self) -> None:
-        self.command_allowlist = CommandAllowlist()
-        self.write_allowlist = WriteAllowlist()
-        self.excluded: set[str] = set()
+        self._set_lists((), (), ())
         self._mode = "ask"
         self.auto_remaining = 0
         self.log: deque[DecisionRecord] = deque(maxlen=LOG_SIZE)
         self.cache: dict[Any, Any] = {}
-        self._undo: list[_Lists] = []
+        self._undo: list[Lists] = []
 
     @property
     def mode(self) -> str:
@@ -99,8 +98,8 @@ class PolicyState:
             raise PolicyError(f"There is no mode {value!r}; the modes are {', '.join(MODES)}.")
         self._mode = value
 
-    def _lists(self) -> _Lists:
-        return _Lists(tuple(self.command_allowlist), tuple(self.write_allowlist), tuple(sorted(self.excluded)))
+    def _lists(self) -> Lists:
+        return tuple(self.command_allowlist), tuple(self.write_allowlist), tuple(sorted(self.excluded))
 
     def snapshot(self) -> None:
         """Remember the lists as they are: call it before a change, so that `undo` can take the change back."""
@@ -114,9 +113,7 @@ class PolicyState:
             earlier = self._undo.pop()
             if earlier == current:
                 continue
-            self.command_allowlist = CommandAllowlist(earlier.commands)
-            self.write_allowlist = WriteAllowlist(earlier.writes)
-            self.excluded = set(earlier.excluded)
+            self._set_lists(*earlier)
             return True
         return False
 
@@ -125,8 +122,16 @@ class PolicyState:
     ) -> None:
         """Set all three lists at once, after a `snapshot` of the present ones."""
         self.snapshot()
-        self.command_allowlist = CommandAllowlist(tuple(commands))
-        self.write_allowlist = WriteAllowlist(tuple(writes))
+        self._set_lists(tuple(commands), tuple(writes), tuple(excluded))
+
+    def _set_lists(
+        self, commands: tuple[CommandEntry, ...], writes: tuple[WriteEntry, ...], excluded: tuple[str, ...]
+    ) -> None:
+        from xun_policies.grants import CommandAllowlist
+        from xun_policies.writes import WriteAllowlist
+
+        self.command_allowlist = CommandAllowlist(commands)
+        self.write_allowlist = WriteAllowlist(writes)
         self.excluded = set(excluded)
 
     def record(self, record: DecisionRecord) -> None:
@@ -162,6 +167,9 @@ class PolicyState:
             raise PolicyError(
                 f"A stored policy of version {data.get('v')!r} can't be read; this xun reads version {VERSION}."
             )
+        from xun_policies.grants import CommandEntry
+        from xun_policies.writes import WriteEntry
+
         state = cls()
         commands = tuple(CommandEntry.from_json(item) for item in _list(data, "commands"))
         writes = tuple(WriteEntry.from_json(item) for item in _list(data, "writes"))
@@ -172,9 +180,7 @@ class PolicyState:
         if not isinstance(remaining, int) or isinstance(remaining, bool) or remaining < 0:
             raise PolicyError(f"auto_remaining must be a count: {remaining!r}.")
         log = [DecisionRecord.from_json(item) for item in _list(data, "log")]
-        state.command_allowlist = CommandAllowlist(commands)
-        state.write_allowlist = WriteAllowlist(writes)
-        state.excluded = set(excluded)
+        state._set_lists(commands, writes, tuple(excluded))
         state.mode = data.get("mode", "ask")
         state.auto_remaining = remaining
         state.log.extend(log)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from xun_policies.decision import Decision
 from xun_policies.grants import CommandGrant
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass(frozen=True, slots=True)

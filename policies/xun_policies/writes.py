@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from xun_policies.errors import PolicyError
-from xun_policies.paths.protected import is_protected as _is_protected
 from xun_policies.shell.places import real_path
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def is_protected(path: str) -> bool:
     """Tell whether a write to *path* (absolute) always asks, wherever the workspace is; no grant covers such a path."""
-    return _is_protected(path, "/")
+    from xun_policies.paths import protected
+
+    return protected.is_protected(path, "/")
 
 
 @dataclass(frozen=True, slots=True)

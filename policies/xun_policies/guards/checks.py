@@ -15,6 +15,11 @@ from xun_policies.wordset import wordset
 Check = Callable[[Rule, Call], "Problem | None"]
 
 _FILE_TEST = wordset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef")
+_NPM_LOADED = re.compile(
+    r"^\s*(?:onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
+    r"before|otplease|browser|init-module)\s*=",
+    re.M,
+)
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
@@ -52,17 +57,39 @@ def no_at_file(rule: Rule, call: Call) -> Problem | None:
 
 
 def tree_of_links(rule: Rule, call: Call) -> Problem | None:
-    """A recursive diff follows links: none below its operands may lead outside."""
+    """diff follows links in the folders that it compares: none below its operands may lead outside."""
     found = walk(compiled(rule.options), call)
     if isinstance(found, Problem):
         return found
     problem = operands(rule, call, found)
-    if problem is None and {"-r", "--recursive"} & found.options.keys() and "--no-dereference" not in found.options:
+    if problem is None and "--no-dereference" not in found.options:
         for word in found.operands:
             reason = call.places.links_out(word.text, call.cwds)
             if reason is not None:
                 return Problem("path", reason)
     return problem
+
+
+def hex_dump(rule: Rule, call: Call) -> Problem | None:
+    """One operand; xxd has a few long options with one dash."""
+    words = [_renamed(word, "-p") if word.text in ("-ps", "-plain", "-postscript") else word for word in call.words]
+    return one_file(rule, Call(words, call.places, call.cwds))
+
+
+def _renamed(word: Word, text: str) -> Word:
+    return Word(text, word.start, word.end)
+
+
+def npm(rule: Rule, call: Call) -> Problem | None:
+    """A project's .npmrc can name scripts and programs to run."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    for cwd in call.cwds:
+        file = call.places.loaded_setting(cwd, ".npmrc", _NPM_LOADED)
+        if file is not None:
+            return Problem(NOT_FREE, f"{file} makes npm run or read something else")
+    return operands(rule, call, found)
 
 
 def text_only(rule: Rule, call: Call) -> Problem | None:
@@ -210,8 +237,10 @@ CHECKS: dict[str, Check] = {
     "git_reflog": git_reflog,
     "git_refs": git_refs,
     "git_remote": git_remote,
+    "hex_dump": hex_dump,
     "journal": journal,
     "jq": jq,
+    "npm": npm,
     "no_at_file": no_at_file,
     "one_file": one_file,
     "printf": printf,

@@ -44,8 +44,8 @@ _SORT = (
 )
 _SUM = "-btwz --binary --text --tag --zero"
 _FILE = (
-    "-bhikLnNprv0 -F: -e: --brief --mime --mime-type --mime-encoding --extension --apple --keep-going --dereference "
-    "--no-dereference --no-buffer --no-pad --print0 --raw --separator=: --exclude=: --preserve-date --version"
+    "-bhikLnNrv0 -F: -e: --brief --mime --mime-type --mime-encoding --extension --apple --keep-going --dereference "
+    "--no-dereference --no-buffer --no-pad --print0 --raw --separator=: --exclude=: --version"
 )
 
 RULES: tuple[Rule, ...] = (
@@ -91,10 +91,13 @@ RULES: tuple[Rule, ...] = (
         "-b: -d% -f: -h: -i# -l# -n% -p -s: -v# -w# --body-numbering=: --section-delimiter=: --footer-numbering=: "
         "--header-numbering=: --line-increment=# --join-blank-lines=# --number-format=: --no-renumber "
         "--number-separator=: --starting-line-number=# --number-width=#",
+        globs=True,
         allows=("nl -ba a.txt",),
         asks=("nl ../a.txt",),
     ),
-    Rule(("tac",), "-br -s: --before --regex --separator=:", allows=("tac a.log",), asks=("tac /etc/passwd",)),
+    Rule(
+        ("tac",), "-br -s: --before --regex --separator=:", globs=True, allows=("tac a.log",), asks=("tac /etc/passwd",)
+    ),
     Rule(
         ("stat",),
         "-Lftx -c: --dereference --file-system --terse --format=: --printf=: --cached=:",
@@ -143,14 +146,16 @@ RULES: tuple[Rule, ...] = (
         ("basename",),
         "-az -s: --multiple --suffix=: --zero",
         operands="text",
+        globs=True,
         allows=("basename /a/b .c",),
         asks=("basename --x a",),
     ),
-    Rule(("dirname",), "-z --zero", operands="text", allows=("dirname /a/b",), asks=("dirname --x a",)),
+    Rule(("dirname",), "-z --zero", operands="text", globs=True, allows=("dirname /a/b",), asks=("dirname --x a",)),
     Rule(
         ("realpath",),
         "-emqszLP --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip --no-symlinks "
         "--zero --relative-to=@ --relative-base=@",
+        globs=True,
         allows=("realpath src",),
         asks=("realpath ../..",),
     ),
@@ -158,6 +163,7 @@ RULES: tuple[Rule, ...] = (
         ("readlink",),
         "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent "
         "--verbose --zero",
+        globs=True,
         allows=("readlink -f a",),
         asks=("readlink -f /proc/self/exe",),
     ),
@@ -188,6 +194,7 @@ RULES: tuple[Rule, ...] = (
         ("cut",),
         "-nsz -b% -c% -d% -f% --bytes=: --characters=: --delimiter=: --fields=: --only-delimited --complement "
         "--output-delimiter=: --zero-terminated",
+        globs=True,
         allows=("cut -d: -f1 a", "cut -d / -f 2", "cut -c4-"),
         asks=("cut -f1 /etc/passwd",),
     ),
@@ -217,14 +224,20 @@ RULES: tuple[Rule, ...] = (
         allows=("cmp -l a b",),
         asks=("cmp a /b",),
     ),
-    Rule(("paste",), "-sz -d% --delimiters=: --serial --zero-terminated", allows=("paste -sd, a",), asks=("paste /a",)),
+    Rule(
+        ("paste",),
+        "-sz -d% --delimiters=: --serial --zero-terminated",
+        globs=True,
+        allows=("paste -sd, a",),
+        asks=("paste /a",),
+    ),
     Rule(
         ("join",),
         "-iz -a# -e% -j# -o% -t% -v# -1# -2# --ignore-case --check-order --nocheck-order --header --zero-terminated",
         allows=("join -t, -1 2 a b",),
         asks=("join a /b",),
     ),
-    Rule(("fold",), "-bs -w# --bytes --spaces --width=#", allows=("fold -w 80 a",), asks=("fold /a",)),
+    Rule(("fold",), "-bs -w# --bytes --spaces --width=#", globs=True, allows=("fold -w 80 a",), asks=("fold /a",)),
     Rule(
         ("fmt",),
         "-# -cstu -w# -g# -p% --crown-margin --prefix=: --split-only --tagged-paragraph --uniform-spacing "
@@ -238,15 +251,21 @@ RULES: tuple[Rule, ...] = (
         allows=("column -t -s, a",),
         asks=("column /a",),
     ),
-    Rule(("rev",), "", allows=("rev a",), asks=("rev /a",)),
-    Rule(("expand",), "-# -i -t: --initial --tabs=:", allows=("expand -t 4 a",), asks=("expand /a",)),
-    Rule(("unexpand",), "-a -t: --all --first-only --tabs=:", allows=("unexpand -a a",), asks=("unexpand /a",)),
+    Rule(("rev",), "", globs=True, allows=("rev a",), asks=("rev /a",)),
+    Rule(("expand",), "-# -i -t: --initial --tabs=:", globs=True, allows=("expand -t 4 a",), asks=("expand /a",)),
+    Rule(
+        ("unexpand",),
+        "-a -t: --all --first-only --tabs=:",
+        globs=True,
+        allows=("unexpand -a a",),
+        asks=("unexpand /a",),
+    ),
     Rule(
         ("xxd",),
         "-abCeEipuvd -c# -g# -l# -o# -s#",
         most=1,
-        check="one_file",
-        allows=("xxd -l 64 a", "xxd -s -16 a", "xxd -p a", "xxd -c16 a"),
+        check="hex_dump",
+        allows=("xxd -l 64 a", "xxd -s -16 a", "xxd -p a", "xxd -c16 a", "xxd -ps a"),
         asks=("xxd -r a b", "xxd a b", "xxd *", "xxd -revert a", "xxd -g a b", "xxd -ps -r a"),
     ),
     Rule(
@@ -273,12 +292,13 @@ RULES: tuple[Rule, ...] = (
         allows=("base64 -d a", "base64 -w 0 a"),
         asks=("base64 -o x a", "base64 --output x a", "base64 a b"),
     ),
-    Rule(("sha256sum",), _SUM, allows=("sha256sum a",), asks=("sha256sum -c x", "sha256sum /a")),
-    Rule(("sha1sum",), _SUM, allows=("sha1sum a",), asks=("sha1sum -c x",)),
-    Rule(("md5sum",), _SUM, allows=("md5sum a b",), asks=("md5sum --check x",)),
+    Rule(("sha256sum",), _SUM, globs=True, allows=("sha256sum a",), asks=("sha256sum -c x", "sha256sum /a")),
+    Rule(("sha1sum",), _SUM, globs=True, allows=("sha1sum a",), asks=("sha1sum -c x",)),
+    Rule(("md5sum",), _SUM, globs=True, allows=("md5sum a b",), asks=("md5sum --check x",)),
     Rule(
         ("shasum",),
         "-bt01U -a# --algorithm=# --binary --text --portable --UNIVERSAL --BITS",
+        globs=True,
         allows=("shasum -a 256 a",),
         asks=("shasum -c x",),
     ),

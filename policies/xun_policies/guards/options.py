@@ -27,8 +27,8 @@ from functools import cache
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.places import Places
 
-_NUMBER = re.compile(r"[+-]{0,2}(?:0[xX])?[0-9a-fA-F]*[0-9][0-9a-fA-F]*(?:\.[0-9]+)?[a-zA-Z]{0,3}")
-_GLOB_CHAR = re.compile(r"[*?\[]")
+_NUMBER = r"[+-]{0,2}(?:0[xX])?[0-9a-fA-F]*[0-9][0-9a-fA-F]*(?:\.[0-9]+)?[a-zA-Z]{0,3}"
+_GLOB_CHAR = r"[*?\[]"
 
 
 class Options:
@@ -130,7 +130,7 @@ def walk(options: Options, call: Call) -> Arguments | Problem:
 
 def _only_value_globs(text: str) -> bool:
     name, equals, _ = text.partition("=")
-    return bool(equals) and not _GLOB_CHAR.search(name)
+    return bool(equals) and not re.search(_GLOB_CHAR, name)
 
 
 def _long(options: Options, word: Word, following: Word | None, call: Call, result: Arguments) -> int | Problem:
@@ -195,7 +195,7 @@ def _value(name: str, kind: str, value: str, call: Call) -> Problem | None:
     if kind == "@":
         return None if value == "-" else call.path(value)
     if kind == "#":
-        good = value == "" or _NUMBER.fullmatch(value) is not None
+        good = value == "" or re.fullmatch(_NUMBER, value) is not None
         return None if good else Problem("guard", f"the value of {name} is no number")
     good = "/" not in value or len(value) <= 1
     return None if good else Problem("guard", f"the value of {name} looks like a path")

@@ -33,13 +33,16 @@ _AWK_CALLS = wordset(
     "systime mktime asort asorti and or xor lshift rshift compl strtonum print printf if while for return in do "
     "else BEGIN END"
 )
+_AWK_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_AWK_REGEX = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 
 _JQ_BAD = re.compile(
-    r"\$\s*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|input_filename|get_search_list)\b"
+    r"\$\s*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|get_search_list)\b"
 )
 
 _SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")
+_SED_DELIMITERS = frozenset("/|#,:@%!~=+_-")
 _SED_ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
 _SED_FLAGS = re.compile(r"[gpiIm0-9M]*")
 _SED_END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|\Z)")
@@ -186,7 +189,7 @@ class _SedScript:
         elif char != "/":
             return False
         self.at += 1
-        if not char or char in "\n\\" or not self._delimited(char, regex=True):
+        if not char or char not in _SED_DELIMITERS or not self._delimited(char, regex=True):
             return False
         while self.text[self.at : self.at + 1] in ("I", "M") and self.text[self.at : self.at + 1]:
             self.at += 1
@@ -217,7 +220,7 @@ class _SedScript:
         if char in "sy":
             delimiter = self.text[self.at : self.at + 1]
             self.at += 1
-            if not delimiter or delimiter in "\n\\ ;" or delimiter.isalnum():
+            if not delimiter or delimiter not in _SED_DELIMITERS:
                 return "a substitution of the sed script is not understood"
             if not self._delimited(delimiter, regex=True) or not self._delimited(delimiter, regex=False):
                 return "a substitution of the sed script is not understood"
@@ -242,14 +245,33 @@ def _brackets_closed(part: str) -> bool:
     while at < len(part):
         if part[at] == "\\":
             at += 2
-            continue
-        if part[at] == "[":
-            close = part.find("]", at + (3 if part[at + 1 : at + 2] == "^" else 2))
-            if close < 0:
+        elif part[at] == "[":
+            at = _bracket_end(part, at)
+            if at < 0:
                 return False
-            at = close
-        at += 1
+        else:
+            at += 1
     return True
+
+
+def _bracket_end(part: str, at: int) -> int:
+    """Return the place after the bracket expression at *at*; -1 when it is open or programs read it differently."""
+    at += 2 if part[at + 1 : at + 2] == "^" else 1
+    if part[at : at + 1] == "]":
+        at += 1
+    while at < len(part):
+        if part[at] == "]":
+            return at + 1
+        if part[at] == "[" and part[at + 1 : at + 2] in (":", ".", "="):
+            close = part.find(f"{part[at + 1]}]", at + 2)
+            if close < 0:
+                return -1
+            at = close + 2
+        elif part[at] == "\\" and part[at + 1 : at + 2] == "]":
+            return -1
+        else:
+            at += 1
+    return -1
 
 
 def awk(rule: Rule, call: Call) -> Problem | None:
@@ -267,19 +289,66 @@ def awk(rule: Rule, call: Call) -> Problem | None:
 
 
 def _awk_fault(program: str) -> str | None:
-    bad = _AWK_BAD.search(program)
+    code = awk_code(program)
+    bare = program if code is None else code
+    bad = _AWK_BAD.search(bare)
     if bad is not None:
         return f"{bad[0].strip()!r} in the awk program is not free"
-    head = _AWK_PATTERN.match(program)
-    rest = program[head.end() :] if head else program
-    if "|" in program.replace("||", ""):
+    if "|" in bare.replace("||", ""):
         return "a pipe in the awk program runs a command"
-    if ">" in rest.replace(">=", ""):
+    if ">" in _awk_without_comparisons(bare, code is not None):
         return "> in the awk program may write a file"
-    for call in _AWK_CALL.finditer(program):
+    for call in _AWK_CALL.finditer(bare):
         if call[1] not in _AWK_CALLS:
             return f"the awk function {call[1]} is not free"
     return None
+
+
+def awk_code(program: str) -> str | None:
+    """Return *program* with strings and regular expressions emptied; None where their ends are in doubt."""
+    kept: list[str] = []
+    at = 0
+    while at < len(program):
+        char = program[at]
+        if char in "#\\":
+            return None
+        if char == '"':
+            literal = _AWK_STRING.match(program, at)
+        elif char == "/":
+            before = "".join(kept).rstrip(" \t")[-1:]
+            if before and before not in "({,;!&|~\n}":
+                return None  # a division, or a regular expression after a word: not told apart here
+            literal = _AWK_REGEX.match(program, at)
+            if literal and not _brackets_closed(literal[0][1:-1]):
+                return None
+        else:
+            kept.append(char)
+            at += 1
+            continue
+        if literal is None:
+            return None
+        kept.append(f"{char}{char}")
+        at = literal.end()
+    return "".join(kept)
+
+
+def _awk_without_comparisons(bare: str, emptied: bool) -> str:
+    """Return *bare* without what can only compare: ``>=``, patterns before an action, and what parentheses hold."""
+    rest = bare.replace(">=", "")
+    if not emptied:
+        head = _AWK_PATTERN.match(rest)
+        return rest[head.end() :] if head else rest
+    if not re.search(r"\bfor\b", rest):  # only the parts of a "for" can hold a statement in parentheses
+        previous = ""
+        while previous != rest:
+            previous, rest = rest, re.sub(r"\([^()]*\)", "", rest)
+    depth = 0
+    kept: list[str] = []
+    for char in rest:
+        depth += (char == "{") - (char == "}")
+        if depth != 0:
+            kept.append(char)
+    return "".join(kept)
 
 
 def jq(rule: Rule, call: Call) -> Problem | None:

@@ -12,7 +12,6 @@ The grammar (anything else is a problem, and a problem is never allowed):
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from xun_policies.shell.lexer import Operator, Problem, Token, Word, lex, screen
 from xun_policies.wordset import wordset
@@ -23,7 +22,7 @@ MAX_DEPTH = 16
 """Deepest nesting of parentheses."""
 
 RESERVED = wordset("if then elif else fi for while until do done case esac select function time coproc { } ! [[ ]] in")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?=")
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?="
 _JOINING = frozenset({"&&", "||", ";", "|", "&", "|&", ";;", ";&", ";;&", "\n"})
 _REDIRECTS = frozenset({"<", ">", ">>", "&>", "&>>", ">&", "<&", "<>", ">|", "<<", "<<-", "<<<"})
 _TO_NULL = frozenset({"<", ">", ">>", "&>", "&>>"})
@@ -53,32 +52,37 @@ class Redirect:
         self.problem = problem
 
 
-@dataclass(slots=True)
-class Group:
-    """A list in parentheses."""
-
-    body: Sequence
-
-
-@dataclass(slots=True)
-class Pipeline:
-    """Commands joined by ``|``."""
-
-    commands: list[Simple | Group] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class Sequence:
     """Pipelines, each with the operator before it (the first has ``;``)."""
 
-    items: list[tuple[str, Pipeline]] = field(default_factory=list)
+    __slots__ = ("items",)
+
+    def __init__(self) -> None:
+        self.items: list[tuple[str, Pipeline]] = []
+
+
+class Group:
+    """A list in parentheses."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: Sequence) -> None:
+        self.body = body
+
+
+class Pipeline:
+    """Commands joined by ``|``."""
+
+    __slots__ = ("commands",)
+
+    def __init__(self, first: Simple | Group) -> None:
+        self.commands = [first]
 
 
 Piece = Simple | Redirect | Operator | Word
 """A row of the explanation: a command, a redirection, an operator, or an assignment."""
 
 
-@dataclass(slots=True)
 class Parsed:
     """The one parse that verdict, prompt, grant and explanation share.
 
@@ -86,14 +90,20 @@ class Parsed:
         text: The text as given.
         body: The tree.
         pieces: Commands, operators, redirections and assignments in source order.
+        commands: The commands among the pieces.
         problem: What is wrong with the text as a whole, or the first problem of a piece; None when accepted.
     """
 
-    text: str
-    body: Sequence
-    pieces: list[Piece]
-    commands: list[Simple]
-    problem: Problem | None
+    __slots__ = ("body", "commands", "pieces", "problem", "text")
+
+    def __init__(
+        self, text: str, body: Sequence, pieces: list[Piece], commands: list[Simple], problem: Problem | None
+    ) -> None:
+        self.text = text
+        self.body = body
+        self.pieces = pieces
+        self.commands = commands
+        self.problem = problem
 
 
 class _Parser:
@@ -170,7 +180,7 @@ class _Parser:
         return token
 
     def _pipeline(self) -> Pipeline:
-        result = Pipeline([self._command()])
+        result = Pipeline(self._command())
         while self._peek() == "|":
             self._take_operator()
             result.commands.append(self._command())
@@ -226,7 +236,7 @@ class _Parser:
     def _word(self, command: Simple, word: Word) -> None:
         if not command.words:
             # Matched on the source: a quote in the name makes it a command name for bash, which then asks.
-            if "=" in word.text and _ASSIGNMENT.match(self.text, word.start):
+            if "=" in word.text and re.match(_ASSIGNMENT, self.text[word.start : word.end]):
                 command.assignments.append(word)
                 self.pieces.append(word)
                 return

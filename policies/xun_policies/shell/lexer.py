@@ -7,17 +7,20 @@ its extent, so that an explanation can show it; text that holds any problem is n
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from functools import cache
 
 MAX_LENGTH = 10_000
 """Longest command, in characters, that is looked at."""
 
 
-class Problem(NamedTuple):
-    """Why text is outside the accepted subset: a stable rule id and a short human clause."""
+class Problem:
+    """Why text is not free: a stable rule id and a short human clause."""
 
-    rule: str
-    reason: str
+    __slots__ = ("reason", "rule")
+
+    def __init__(self, rule: str, reason: str) -> None:
+        self.rule = rule
+        self.reason = reason
 
 
 class Word:
@@ -52,24 +55,19 @@ class Operator:
 
 Token = Word | Operator
 
-_TOKEN = re.compile(
-    r"""([ \t]+)
+_TOKEN = r"""([ \t]+)
     |([A-Za-z0-9_./,:+%@^=-]+)
     |'([^']*)'
     |"([^"$`\\]*)"
     |(&&|\|\||;;&?|;&|;|\|&|\||&>>|&>|&|\(|\)|<<<|<<-|<<|<&|<>|<\(|<|>>|>&|>\||>\(|>|\n)
-    |(.)""",
-    re.X | re.S,
-)
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-)
-_AFTER_SYMBOL = re.compile("(.)\ufe0f", re.S)
-_SPECIAL = re.compile(r"\$(?:(\?)|(PWD)(?![A-Za-z0-9_]))")
+    |(.)"""
+_INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
+_AFTER_SYMBOL = "([\\s\\S])\ufe0f"
+_SPECIAL = r"(\?)|(PWD)(?![A-Za-z0-9_])"
 _LITERAL_DOLLAR = frozenset(" \t\n|);&<>/.,:%\\]")
-_EXPANSION_END = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#$!-]")
-_SEQUENCE = re.compile(r"\{[^{}]*\.\.[^{}]*\}", re.S)
-_LIST = re.compile(r"\{.*,.*\}", re.S)
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#$!-]"
+_SEQUENCE = r"\{[^{}]*\.\.[^{}]*\}"
+_LIST = r"\{[\s\S]*,[\s\S]*\}"
 
 _CONTROL = Problem("control-char", "a control, invisible or text-direction character")
 _SUBSTITUTION = Problem("substitution", "command substitution")
@@ -95,6 +93,12 @@ _OPERATOR_PROBLEMS = {
 }
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """Compile at the first use: nothing happens on import."""
+    return re.compile(_TOKEN, re.X | re.S)
+
+
 def screen(text: str) -> Problem | None:
     """Return what makes *text* unfit for lexing: its length, or a character that is not shown as it is."""
     if len(text) > MAX_LENGTH:
@@ -102,12 +106,12 @@ def screen(text: str) -> Problem | None:
     plain = text if text.isprintable() else text.replace("\n", "").replace("\t", "")
     if plain.isascii():
         return None if plain.isprintable() else _CONTROL
-    if _INVISIBLE.search(plain):
+    if re.search(_INVISIBLE, plain):
         return _CONTROL
     if "\ufe0f" in plain:
         import unicodedata
 
-        if any(unicodedata.category(base) != "So" for base in _AFTER_SYMBOL.findall("x" + plain)):
+        if any(unicodedata.category(base) != "So" for base in re.findall(_AFTER_SYMBOL, "x" + plain)):
             return _CONTROL
     return None if plain.isprintable() else _CONTROL
 
@@ -126,7 +130,7 @@ class Lexer:
 
     def run(self) -> list[Token]:
         """Return the tokens."""
-        text, size, match = self.text, len(self.text), _TOKEN.match
+        text, size, match = self.text, len(self.text), _token().match
         while self.pos < size:
             found = match(text, self.pos)
             assert found is not None  # the last alternative takes any character
@@ -163,7 +167,7 @@ class Lexer:
             return
         if self.braced:
             raw = self.text[word.start : word.end]
-            if word.problem is None and (_SEQUENCE.search(raw) or _LIST.search(raw)):
+            if word.problem is None and (re.search(_SEQUENCE, raw) or re.search(_LIST, raw)):
                 word.problem = _BRACES
             self.braced = False
         if word.text == "[" and not word.quoted:
@@ -253,13 +257,14 @@ class Lexer:
         """Take a ``$`` at *at*; return the position after it and what belongs to it."""
         text = self.text
         following = text[at + 1 : at + 2]
-        special = _SPECIAL.match(text, at)
+        special = re.match(_SPECIAL, text[at + 1 : at + 5])
         if special:
-            word = self._add("$?" if special[1] else "$PWD", special.end())
+            end = at + 1 + special.end()
+            word = self._add("$?" if special[1] else "$PWD", end)
             word.dynamic = word.dynamic or bool(special[1])
             if special[2]:
                 word.pwd = "inner" if word.pwd or word.text != "$PWD" else "quoted" if quoted else "bare"
-            return special.end()
+            return end
         if not following or following in _LITERAL_DOLLAR or (quoted and following == '"'):
             self._add("$", at + 1)
             return at + 1
@@ -276,8 +281,8 @@ class Lexer:
         text = self.text
         closer = {"(": ")", "{": "}", "[": "]"}.get(opener)
         if closer is None:
-            name = _EXPANSION_END.match(text, at)
-            return name.end() if name else at
+            name = re.match(_NAME, text[at:])
+            return at + name.end() if name else at
         depth = 0
         for index in range(at, len(text)):
             if text[index] == opener:

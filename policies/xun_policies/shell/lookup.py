@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat as stat_bits
-from typing import Any
 
 from xun_policies.shell.places import Places, real_path
 from xun_policies.wordset import wordset
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 BUILTINS = wordset("echo printf true false test [ pwd type command cd")
 """Listed names that bash runs itself, so that PATH does not matter."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat as stat_bits
-from typing import Any
+
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 PUBLIC_FILES = frozenset(
     {
@@ -23,7 +26,7 @@ PUBLIC_FILES = frozenset(
 _PUBLIC_TREE = "/usr/include/"
 _MAX_LINKS = 40
 _MAX_ENTRIES = 20_000
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = r"[*?\[]"
 
 
 def real_path(path: str) -> str:
@@ -158,7 +161,7 @@ class Places:
     def _outside_glob(self, path: str, cwd: str) -> str | None:
         """Check the fixed part of a pattern, and every entry that it matches now."""
         parts = path.split("/")
-        first = next((index for index, part in enumerate(parts) if _GLOB.search(part)), -1)
+        first = next((index for index, part in enumerate(parts) if re.search(_GLOB, part)), -1)
         if first < 0:
             return self._outside_one(path, cwd)
         fixed = "/".join(parts[:first]) or ("/" if path.startswith("/") else ".")
@@ -207,6 +210,22 @@ class Places:
                             return f"follows links, and {entry.name} leads outside the workspace"
                     elif entry.is_dir():
                         todo.append(entry.path)
+        return None
+
+    def loaded_setting(self, cwd: str, name: str, pattern: re.Pattern[str]) -> str | None:
+        """Return the file *name* in *cwd* or above it, up to its root, in which *pattern* is found; None for none."""
+        folder = cwd
+        while self.holds(folder):
+            file = f"{folder}/{name}"
+            try:
+                with open(file, encoding="utf-8", errors="replace") as opened:
+                    if pattern.search(opened.read(1_000_000)):
+                        return file
+            except OSError:
+                pass
+            if folder == "/":
+                break
+            folder = folder[: folder.rfind("/")] or "/"
         return None
 
 

@@ -196,12 +196,15 @@ def test_a_name_that_path_does_not_hold_is_no_finding(tree: Tree) -> None:
 
 def test_pwd_counts_as_the_folder(tree: Tree) -> None:
     assert tree.allowed('ls "$PWD/src"')
+    assert tree.allowed("ls $PWD/src")
+    (tree.work / "two words").mkdir()
+    assert tree.allowed('cd "two words" && ls "$PWD"')
+    assert not tree.allowed('cd "two words" && ls $PWD'), "bash splits it"
     (tree.work / "$PWD").symlink_to(tree.other)
     assert not tree.allowed("cat '$PWD/secret'"), "a file of that very name"
     for text in (
         'ls "$PWD/../other"',
         '[ -f "$PWD/../other" ]',
-        "ls $PWD",
         'ls "x$PWD"',
         'ls "${PWD}"',
         'sed "$PWD" a.txt',
