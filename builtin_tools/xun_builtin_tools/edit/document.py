@@ -58,9 +58,11 @@ class Document:
         source: The decoded text with its own terminators, without the mark.
         codec: The codec, or `RAW`.
         mark: The byte order mark, or b"".
+        verbatim: `text` is `source` as it is, see `in_source`.
     """
 
-    def __init__(self, path: str, source: str, codec: str, mark: bytes = b"") -> None:
+    def __init__(self, path: str, source: str, codec: str, mark: bytes = b"", *, verbatim: bool = False) -> None:
+        self.verbatim = verbatim
         self.path = path
         self.source = source
         self.codec = codec
@@ -110,10 +112,26 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The text that is matched: terminators are ``\\n``."""
+        if self.verbatim:
+            return self.source
         if self._crlf_count and self._crlf_count == self.source.count("\r"):
             # The same, three times as fast: no carriage return stands alone.
             return self.source.replace("\r", "")
         return fold_newlines(self.source)
+
+    def in_source(self, *texts: str) -> tuple[Document, list[str]] | None:
+        """Return the document, and *texts* with its terminators, so that they can be searched for in `source`.
+
+        That spares a large CRLF file a copy without carriage returns. None where it would not give the
+        same matches, or spare nothing.
+        """
+        if "\r" not in self.source or any("\r" in text for text in texts):
+            return None
+        if any("\n" in text for text in texts):
+            if self._crlf != "all":
+                return None
+            texts = tuple(text.replace("\n", "\r\n") for text in texts)
+        return Document(self.path, self.source, self.codec, self.mark, verbatim=True), list(texts)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -207,7 +225,7 @@ class Document:
 
     @cached_property
     def _crlf_count(self) -> int:
-        return self.source.count("\r\n") if "\r" in self.source else 0
+        return self.source.count("\r\n") if "\r" in self.source and not self.verbatim else 0
 
     def _all_crlf(self, splices: Sequence[Splice]) -> list[tuple[int, int, str]]:
         parts = []

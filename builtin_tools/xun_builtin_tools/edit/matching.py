@@ -85,7 +85,7 @@ def trim_lines(text: str) -> str:
 
 def find_text(doc: Document, old: str) -> Found:
     """Return the candidates for *old*, which is not empty; none at the last level when there is nothing."""
-    found = _find_exact(doc, old)
+    found = find_exact(doc, old)
     if found.spots or found.unsafe:
         return found
     trimmed = _TrimmedText(doc)
@@ -96,7 +96,8 @@ def find_text(doc: Document, old: str) -> Found:
     return Found("indent", _find_indented(doc, old))
 
 
-def _find_exact(doc: Document, old: str) -> Found:
+def find_exact(doc: Document, old: str) -> Found:
+    """Return the candidates at the first level."""
     offsets = list(find_all(doc.text, old))
     if doc.codec != RAW:
         return Found("exact", tuple(Spot(at, at + len(old)) for at in offsets))
