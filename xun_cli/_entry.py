@@ -42,7 +42,8 @@ def main() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from xun_cli._version import __version__
 
-        sys.stdout.write(f"xun {__version__}\n")
+        if sys.stdout is not None:  # None when started with a closed stdout
+            sys.stdout.write(f"xun {__version__}\n")
         return 0
     from xun_cli.main import main as run
 

@@ -40,11 +40,21 @@ class Check:
     text: str
 
 
-def diagnose(places: Places, settings: Settings, options: StartOptions, *, online: bool = True) -> list[Check]:
-    """Return all findings; *online* also asks the configured server for its models, and no other."""
+def diagnose(
+    places: Places, settings: Settings, options: StartOptions, *, online: bool = True, terminal: bool = True
+) -> list[Check]:
+    """Return all findings.
+
+    Args:
+        places: The user's files.
+        settings: The settings in force.
+        options: The start that is looked at.
+        online: Ask the configured server for its models, and no other.
+        terminal: Look at the terminal and ask it what it can do; not while a front end draws on it.
+    """
     return [
         *_program_checks(options.cwd),
-        *_terminal_checks(),
+        *(_terminal_checks() if terminal else ()),
         *_settings_checks(places, settings),
         *_storage_checks(places, options.cwd),
         *_model_checks(settings, options, online),

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xun.events import ApprovalResolved, Error, Event, MessageCompleted, SessionStarted, TurnCompleted
+from xun.events import Error, Event, MessageCompleted, SessionStarted, TurnCompleted
 from xun_cli.options import StartOptions
 from xun_cli.plain_text import answer_text, event_line
 from xun_cli.prompt_input import Prompt
@@ -64,7 +64,6 @@ class HeadlessRun:
         self._turn: TurnCompleted | None = None
         self._error: Error | None = None
         self._answer = ""
-        self._denied = False
         self._unwritten = 0
         self._work: asyncio.Task[None] | None = None
         self._ended: dict[str, Any] | None = None
@@ -103,7 +102,7 @@ class HeadlessRun:
             return SCHEMA if self._error is not None and self._error.kind == "schema" else LIMIT
         if stop != "done":
             return self._failure_code()
-        return DENIED if self._denied else OK
+        return DENIED if self._session is not None and self._session.denied else OK
 
     def _failure_code(self) -> int:
         error = self._error
@@ -176,12 +175,9 @@ class HeadlessRun:
             _warn(line)
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, ApprovalResolved):
-            unasked = event.source in ("headless", "none") and event.choice not in ("allow", "grant", "once")
-            self._denied = self._denied or unasked
-        elif event.agent != "main":
+        if event.agent != "main":
             return
-        elif isinstance(event, TurnCompleted):
+        if isinstance(event, TurnCompleted):
             self._turn = event
             if event.stop == "done":
                 self._error = None

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from xun.models.catalog import Endpoint
 
 
-def offer(settings: Settings, places: Places) -> None:
-    """Look for local servers (0.3 s at most) and ask about each; without a yes nothing is sent to any."""
-    from xun.models.catalog import probe_loopback
-
-    found = probe_loopback()
+def offer(settings: Settings, places: Places, found: list[Endpoint]) -> None:
+    """Ask about each of the local servers *found*; without a yes nothing of the person is sent to any."""
     always: list[Endpoint] = []
 
     def ask(endpoint: Endpoint) -> bool:

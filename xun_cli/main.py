@@ -10,6 +10,8 @@ from xun_cli.usage import COMMANDS, HELP, UsageError, usage_error
 def main(argv: list[str]) -> int:
     """Run xun with the arguments *argv* and return its exit code."""
     sys.excepthook = _crashed
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_missing_streams()
     try:
         code = _dispatch(argv)
         if sys.stdout is not None:
@@ -24,6 +26,21 @@ def main(argv: list[str]) -> int:
 
         return discard_stdout(error)
     return code
+
+
+def _open_missing_streams() -> None:
+    """Started with a closed stdin, stdout or stderr (``>&-``): what would go there goes nowhere.
+
+    The numbers 0 to 2 are taken as well, so that no file of ours is given one of them.
+    """
+    import os
+
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(null)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: object) -> None:

@@ -50,6 +50,8 @@ def start(options: StartOptions) -> int:
 
 def _settle_mode(options: StartOptions) -> None:
     stdin_is_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if sys.stdin is None:
+        options.tui = None
     if not options.headless and not stdin_is_terminal:
         if options.prompt:
             options.headless = True
@@ -109,12 +111,15 @@ def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
 
 
 def _interactive(options: StartOptions, settings: Settings, places: Places) -> int:
-    from xun_cli.model_choice import needs_offer
+    from xun_cli.model_choice import choose_model, needs_offer
 
     if needs_offer(options, settings) and sys.stdin.isatty():
+        from xun.models.catalog import probe_loopback
         from xun_cli.local_offer import offer
 
-        offer(settings, places)
+        offer(settings, places, probe_loopback())
+    if note := choose_model(options, settings, interactive=True).note:
+        say(note, "note: ")
     _settle_resume(options, places)
     _warn_of_folder(options)
     build = _builder(options, settings, places)

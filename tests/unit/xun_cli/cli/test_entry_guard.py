@@ -190,3 +190,34 @@ def test_every_command_word_has_a_module() -> None:
     for word in COMMANDS:
         if word != "run":
             assert (ROOT / "xun_cli" / "subcommands" / f"{word}.py").is_file()
+
+
+def test_settings_and_model_choice_load_nothing_heavy(tmp_path: Path) -> None:
+    """What an interactive start does before its prompt is drawn."""
+    (tmp_path / ".home").mkdir()
+    (tmp_path / ".home" / "config.toml").write_text('mode = "plan"\n')
+    script = (
+        "import sys\n"
+        "from xun_cli.start import prepare, wants_plain\n"
+        "from xun_cli.model_choice import choose_model, needs_offer\n"
+        "from xun_cli.options import StartOptions\n"
+        "from xun_cli.places import Places\n"
+        "options = StartOptions()\n"
+        "settings = prepare(options, Places.from_environment())\n"
+        "assert settings.mode == 'plan'\n"
+        "assert needs_offer(options, settings) and wants_plain(settings)\n"
+        "assert choose_model(options, settings, interactive=True).kind == 'demo'\n"
+        "sys.stderr.write('\\n'.join(sys.modules))\n"
+    )
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("XUN_", "OPENAI_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**env, "XUN_HOME": str(tmp_path / ".home")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({*HEAVY, "argparse", "importlib.metadata", "urllib.request", "logging", "subprocess"})

@@ -492,3 +492,27 @@ def test_own_key_is_in_no_file_and_no_child(folder: Path) -> None:
             assert path.stat().st_mode & 0o077 == 0, path
         else:
             assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(folder: Path, closed: str) -> None:
+    model = script(folder, [{"text": "ok"}])
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" -p --last last.txt --model "$1" x {closed}', str(XUN), model],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "last.txt").read_text() == "ok"
+
+
+@pytest.mark.parametrize("argv", ["--version", "--help", "policy test ls", "sessions list"])
+def test_light_commands_with_a_closed_stdout(folder: Path, argv: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"$0" {argv} >&-', str(XUN)], cwd=folder, env=environment(folder), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -461,3 +461,20 @@ def test_setup_with_a_wrong_key_saves_nothing(cli: Cli) -> None:
     assert "401" in err
     assert "sk-typed" not in err
     assert not cli.places.config_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "used", "kept"), [("n\n", "", ""), ("", "", ""), ("y\n", "u", ""), ("a\n", "u", "u")]
+)
+def test_local_server_is_offered(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, used: str, kept: str) -> None:
+    from xun.models.catalog import Endpoint
+    from xun_cli.config import load_settings
+    from xun_cli.local_offer import offer
+    from xun_cli.options import StartOptions
+
+    url = "http://127.0.0.1:8080/v1"
+    settings = load_settings(cli.places, StartOptions(cwd=cli.folder), {})
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    offer(settings, cli.places, [Endpoint(url, ("a\x1b[2J", "b", "c", "d"))])
+    assert settings.provider.base_url == (url if used else "")
+    assert load_settings(cli.places, StartOptions(cwd=cli.folder), {}).provider.base_url == (url if kept else "")
