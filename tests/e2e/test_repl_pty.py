@@ -347,6 +347,28 @@ def test_a_bell_when_nobody_looks(start: Start) -> None:
     assert terminal.raw.count(b"\x07") == 1
 
 
+def test_the_draft_goes_to_an_editor_and_back(start: Start, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nprintf "written elsewhere" >> "$1"\n')
+    editor.chmod(0o700)
+    terminal = start(EDITOR=str(editor))
+    terminal.send("a draft, \x07")
+    terminal.wait("› a draft, written elsewhere")
+
+
+def test_redrawing_never_clears_the_screen(start: Start) -> None:
+    terminal = start()
+    terminal.send("write\r")
+    terminal.wait("Write src/app.py?")
+    terminal.send("\x0c")
+    terminal.read(GUARD)
+    terminal.send("\x0co")
+    terminal.wait("Written.")
+    terminal.send("\x0c/redraw\r")
+    terminal.wait(lambda shown: shown.count("Written.") == 2)
+    assert not re.search(rb"\x1b\[[23]J", terminal.raw)
+
+
 def test_the_shell_of_the_person(start: Start) -> None:
     terminal = start()
     terminal.send("!echo hi\r")

@@ -195,7 +195,8 @@ class ScriptedSession:
     async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
         future: asyncio.Future[ChoiceOutcome[Any]] = asyncio.get_running_loop().create_future()
         self._open[request.id] = (request, future)
-        self.emit(ev.ApprovalRequested(request_id=request.id, call_id=request.call_id, kind=request.kind))
+        diff = "".join(f"--- {file.path}\n{file.diff}" for file in request.files)
+        self.emit(ev.ApprovalRequested(request_id=request.id, call_id=request.call_id, kind=request.kind, diff=diff))
         try:
             outcome = await future
         finally:
@@ -322,7 +323,9 @@ class ScriptedSession:
             error=None if ok else {"error": "Denied by the user.", "kind": "denied"},
             duration_ms=40,
         )
-        yield ev.MessageDelta(text="Written.\n" if ok else "Not written.\n")
+        text = "Written.\n" if ok else "Not written.\n"
+        yield ev.MessageDelta(text=text)
+        yield ev.MessageCompleted(text=text)
 
     async def _tools(self, rest: str) -> AsyncIterator[ev.Event]:
         yield ev.MessageDelta(text="I look at it first.\n")

@@ -131,8 +131,11 @@ def _state_facts(call: Call) -> list[str]:
     code = _exit_code(call)
     if code is not None and call.tool in ("bash", "shell"):
         facts.append(f"exit {code}")
-    if call.risk is not None and call.risk.verdict == "allow" and call.resolved is None:
+    by = call.resolved.source if call.resolved is not None else ""
+    if call.risk is not None and call.risk.verdict == "allow" and by != "user":
         facts.append("risk: allow")
+    elif by in ("auto", "auto_confirm") and call.done is not None and call.done.ok:
+        facts.append("allowed by /auto" if by == "auto" else "allowed by auto_confirm")
     if call.resolved is not None and call.resolved.edited is not None:
         facts.append("edited by you")
     return facts

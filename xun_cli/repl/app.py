@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from xun_cli.settings import Settings
 
 
+GONE = 129
+"""The exit code when the terminal went away, as a shell reports SIGHUP."""
+
+
 def run_repl(
     options: StartOptions,
     settings: Settings,
@@ -190,9 +194,10 @@ class Repl:
         """Run until the end; returns the exit code and the last line to print."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._failed)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.finish, 128 + number)
-        loop.add_signal_handler(signal.SIGCONT, self._continued)
+        if sys.platform != "win32":
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self.finish, 128 + number)
+            loop.add_signal_handler(signal.SIGCONT, self._continued)
         self.show(self.transcript.say(self._welcome(), "welcome"))
         for problem in self._key_problems:
             self.conversation.warn(problem)
@@ -200,7 +205,7 @@ class Repl:
         try:
             code = await self.app.run_async(pre_run=self._drawn_soon, set_exception_handler=False)
         except (EOFError, OSError):
-            code = 128 + signal.SIGHUP  # the terminal is gone
+            code = GONE
         finally:
             with suppress(OSError):
                 self.notifier.stop()

@@ -165,13 +165,17 @@ class Conversation:
         self._events.clear()
         self._transcript.reset()
         self._transcript.cwd = str(session.cwd)
-        self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
+        self._label(session)
         self._unsubscribe = session.subscribe(self._listen)
         if old is not None:
             self._closing.append(self._loop.create_task(old.close()))
         self._replay(session)
         self._host.questions_changed()
         self._host.refresh()
+
+    def _label(self, session: Session) -> None:
+        """Let each answer of a model that is none say so; the model may change between turns."""
+        self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
 
     def _replay(self, session: Session) -> None:
         """Show the last turns of a resumed session, and what its start has to say."""
@@ -184,6 +188,9 @@ class Conversation:
             self._host.show(self._transcript.note(f"resumed {name}: {session.turn} turns"))
         for envelope in history[begin:]:
             self._host.show(self._transcript.feed(envelope.event))
+        if self._transcript.label:
+            text = "No model is connected: rules answer, not a model. `xun setup` or /model connects one."
+            self._host.show(self._transcript.note(text))
 
     def redrawn(self) -> list[Line]:
         """Return the last turns drawn again for the present width."""
@@ -228,6 +235,8 @@ class Conversation:
         event = self._events.popleft().event
         if isinstance(event, MessageDelta):
             event = self._joined(event)
+        if isinstance(event, TurnCompleted) and self.session is not None:
+            self._label(self.session)
         self._host.show(self._transcript.feed(event))
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self._attach(event)

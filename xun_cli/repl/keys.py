@@ -33,6 +33,7 @@ _DIALOG_KEYS = {
     "escape": "escape",
     "c-c": "c-c",
 }
+_EVERYWHERE = ("redraw", "suspend")
 _IGNORED_IN_DIALOG = (
     "backspace",
     "delete",
@@ -133,6 +134,8 @@ class _Composer:
         for action, handler in table.items():
             # In vi's insert mode Esc leaves that mode first, as everywhere.
             active = self._typing & ~vi_insert_mode if action == "interrupt" else self._typing
+            if action in _EVERYWHERE:
+                active = ~is_searching
             for keys in self._keys.keys[action]:
                 self._bindings.add(*keys, filter=active)(self._then_sync(handler))
         self._bindings.add("backspace", filter=self._typing)(
