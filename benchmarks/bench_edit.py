@@ -42,67 +42,81 @@ def read_and_write(path: Path) -> None:
     os.replace(fresh, path)
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(os.path.realpath(folder))
-        agent = Agent(
+class Bench:
+    """An agent in a folder of its own, and what missed its limit."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.failed = False
+        self.numbers = iter(range(1, 100_000))
+        self.agent = Agent(
             toolbox=ToolBox().with_defaults("fs", "patch"),
             workspace=Workspace(root),
             config=AgentConfig(auto_confirm=True),
         ).initialize()
 
-        def call(name: str, **args: Any) -> Any:
-            return agent.toolbox.call_tool(agent, name, args, None)
+    def call(self, name: str, **args: Any) -> Any:
+        return self.agent.toolbox.call_tool(self.agent, name, args, None)
 
-        failed = False
+    def report(self, name: str, value: float, limit: float, unit: str) -> None:
+        self.failed = self.failed or value > limit
+        print(f"{'ok  ' if value <= limit else 'FAIL'} {name}: {value:.2f} {unit} (limit {limit:g})")
 
-        def report(name: str, value: float, limit: float, unit: str) -> None:
-            nonlocal failed
-            failed = failed or value > limit
-            print(f"{'ok  ' if value <= limit else 'FAIL'} {name}: {value:.2f} {unit} (limit {limit:g})")
+    def large_file(self, name: str, end: str) -> None:
+        path = self.root / f"{name}.txt"
+        path.write_text(f"some line of text that is not long{end}" * (5_000_000 // 36) + f"<0>{end}", newline="")
+        last = "<0>"
 
-        for name, end in (("LF", "\n"), ("CRLF", "\r\n")):
-            path = root / f"{name}.txt"
-            path.write_text(f"some line of text that is not long{end}" * (5_000_000 // 36) + f"needle{end}", newline="")
-            words = iter([f"needle{number}" for number in range(1000)])
-            state = {"old": "needle"}
+        def edit() -> None:
+            nonlocal last
+            new = f"<{next(self.numbers)}>"
+            assert self.call("replace", path=path.name, old=last, new=new).is_ok()
+            last = new
 
-            def edit(name: str = name, words: Any = words, state: dict[str, str] = state) -> None:
-                new = next(words)
-                assert call("replace", path=f"{name}.txt", old=state["old"], new=new).is_ok()
-                state["old"] = new
+        # Turn by turn, so that a loaded machine slows both.
+        edits, plain = [], []
+        for _ in range(3 * ROUNDS):
+            plain.append(timed(lambda: read_and_write(path)))
+            edits.append(timed(edit))
+        self.report(f"replace in 5 MB {name}, against reading and writing it", min(edits) / min(plain), 10, "x")
 
-            # Turn by turn, so that a loaded machine slows both.
-            edits, plain = [], []
-            for _ in range(3 * ROUNDS):
-                plain.append(timed(lambda path=path: read_and_write(path)))
-                edits.append(timed(edit))
-            report(f"replace in 5 MB {name}, against reading and writing it", min(edits) / min(plain), 10, "x")
-
-        (root / "lines.py").write_text("".join(f"    value_{n} = compute(value, other)\n" for n in range(20_000)))
+    def failed_match(self) -> None:
+        text = "".join(f"    value_{n} = compute(value, other)\n" for n in range(20_000))
+        (self.root / "lines.py").write_text(text)
         old = "".join(f"    value_{n} = compute(value, another)\n    return nothing\n" for n in range(40))
-        report("failed match on 20,000 lines", best(lambda: call("replace", path="lines.py", old=old, new="x")), 1, "s")
+        took = best(lambda: self.call("replace", path="lines.py", old=old, new="x"))
+        self.report("failed match on 20,000 lines", took, 1, "s")
 
-        (root / "long.txt").write_text("row\n" * 200_000 + "tail\n")
-        tails = iter([f"tail{number}" for number in range(1000)])
-        last = {"old": "tail"}
+    def long_patch(self) -> None:
+        (self.root / "long.txt").write_text("row\n" * 200_000 + "0\n")
+        last = "0"
 
         def patch() -> None:
-            new = next(tails)
-            text = f"*** Begin Patch\n*** Update File: long.txt\n@@\n-{last['old']}\n+{new}\n*** End Patch\n"
-            assert call("apply_patch", patch=text).is_ok()
-            last["old"] = new
+            nonlocal last
+            new = str(next(self.numbers))
+            text = f"*** Begin Patch\n*** Update File: long.txt\n@@\n-{last}\n+{new}\n*** End Patch\n"
+            assert self.call("apply_patch", patch=text).is_ok()
+            last = new
 
-        report("patch at the end of 200,000 lines", best(patch), 1, "s")
-        (root / "small.py").write_text("a = 1\n" * 50 + "b = 2\n")
-        numbers = iter(range(3, 10_000))
-        report(
-            "replace in a small file",
-            best(lambda: call("replace", path="small.py", old="b = ", new=f"# {next(numbers)}\nb = ")) * 1000,
-            250,
-            "ms",
+        self.report("patch at the end of 200,000 lines", best(patch), 1, "s")
+
+    def small_file(self) -> None:
+        (self.root / "small.py").write_text("a = 1\n" * 50 + "b = 2\n")
+        took = best(
+            lambda: self.call("replace", path="small.py", old="b = ", new=f"# {next(self.numbers)}\nb = ").unwrap()
         )
-        return 1 if failed else 0
+        self.report("replace in a small file", took * 1000, 250, "ms")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(os.path.realpath(folder)))
+        bench.large_file("LF", "\n")
+        bench.large_file("CRLF", "\r\n")
+        bench.failed_match()
+        bench.long_patch()
+        bench.small_file()
+        return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":

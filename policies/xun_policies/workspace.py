@@ -23,8 +23,6 @@ from xun_policies.paths.tempdir import TempDir
 
 __all__ = ["PathInvalid", "ResolvedPath", "TempDir", "Workspace"]
 
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY
-
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
@@ -153,7 +151,7 @@ class Workspace:
 
     def hold(self, resolved: ResolvedPath) -> HeldFolder:
         """Return the folder *resolved*, held open."""
-        return HeldFolder(self.open_fd(resolved, _FOLDER_FLAGS), str(resolved.path))
+        return HeldFolder(self.open_fd(resolved, os.O_RDONLY | os.O_DIRECTORY), str(resolved.path))
 
     def hold_parent(self, resolved: ResolvedPath) -> HeldFolder:
         """Return the folder that holds *resolved*, held open.

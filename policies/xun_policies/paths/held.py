@@ -18,8 +18,6 @@ from xun_policies.paths.real import PathInvalid, escape_display
 TEMP_PREFIX, TEMP_SUFFIX = ".xun-", ".tmp"
 """The names of files that are being written; a file so named after a crash is safe to delete."""
 
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
 
 def read_descriptor(fd: int, path: str, limit: int | None = None) -> bytes:
     """Return all bytes of the regular file *fd*.
@@ -84,11 +82,14 @@ class HeldFolder:
 
     def read(self, name: str, limit: int | None = None) -> bytes:
         """Return the bytes of the regular file *name*; a link is refused with ELOOP."""
-        fd = os.open(name, _READ_FLAGS, dir_fd=self.fd)
+        fd = self._open(name)
         try:
             return read_descriptor(fd, f"{self.path}/{name}", limit)
         finally:
             os.close(fd)
+
+    def _open(self, name: str) -> int:
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self.fd)
 
     def readlink(self, name: str) -> str:
         """Return where the link *name* points."""
@@ -150,7 +151,7 @@ class HeldFolder:
 
     def chmod(self, name: str, mode: int) -> None:
         """Change the mode of a regular file; a link is refused with ELOOP."""
-        fd = os.open(name, _READ_FLAGS, dir_fd=self.fd)
+        fd = self._open(name)
         try:
             os.fchmod(fd, mode)
         finally:
