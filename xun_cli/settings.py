@@ -140,14 +140,6 @@ class SessionSettings:
 
 
 @dataclass(slots=True)
-class CompactSettings:
-    """``[compact]``: when old messages are replaced by a summary (percent of the model's size)."""
-
-    auto: bool = True
-    at_pct: float = 85.0
-
-
-@dataclass(slots=True)
 class LimitSettings:
     """``[limits]``: the most that a turn or session may use; 0 means no limit.
 
@@ -187,7 +179,6 @@ class Settings:
     tools: ToolSettings = field(default_factory=ToolSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
-    compact: CompactSettings = field(default_factory=CompactSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     keys: dict[str, list[str]] = field(default_factory=dict)
     profile: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -153,6 +154,16 @@ def test_every_key_can_be_read_and_written() -> None:
         settings.get("credentials")
 
 
+def test_every_key_is_read_somewhere() -> None:
+    package = Path(__file__).resolve().parents[4] / "xun_cli"
+    files = [path for path in package.rglob("*.py") if path.name not in ("settings.py", "config.py", "trust.py")]
+    text = "\n".join(path.read_text() for path in files)
+    for key in all_keys():
+        name = key if "." in key else f"settings.{key}"
+        pattern = r"(?<![A-Za-z])" + re.escape(".".join(name.split(".")[-2:])) + r"\b(?!\")"
+        assert re.search(pattern, text), key
+
+
 def test_nearest_key_of_nonsense_is_nothing() -> None:
     assert nearest_key("zzzzqqqq") == ""
 
@@ -174,3 +185,9 @@ def test_session_folder_is_named_by_the_real_path(tmp_path: Path) -> None:
     link.symlink_to(real)
     expected = "proj-" + hashlib.sha256(str(real).encode()).hexdigest()[:12]
     assert places.sessions_dir(link).name == places.sessions_dir(real).name == expected
+
+
+def test_every_key_is_documented() -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs" / "command-line.md").read_text()
+    for key in all_keys():
+        assert f"`{key}`" in page, key
