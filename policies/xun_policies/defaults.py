@@ -21,6 +21,17 @@ def rules() -> dict[str, tuple[Rule, ...]]:
 
 
 @cache
+def _by_prefix() -> dict[tuple[str, ...], Rule]:
+    return {rule.prefix: rule for found in rules().values() for rule in found}
+
+
+def find(tokens: tuple[str, ...]) -> Rule | None:
+    """Return the built-in rule with the longest prefix of *tokens*, or None."""
+    known = _by_prefix()
+    return known.get(tokens[:3]) or known.get(tokens[:2]) or known.get(tokens[:1])
+
+
+@cache
 def versions() -> frozenset[tuple[str, ...]]:
     """Return the commands that are free as they stand, such as ``("python", "--version")``."""
     from xun_policies.guards.data_system import VERSIONS

@@ -99,13 +99,34 @@ def _reason(asking: list[Segment], syntax: Problem | None) -> str:
     return f"{syntax.reason}." if syntax is not None else "No command."
 
 
+_NOT_GRANTED = {
+    "assignment": "setting such a variable",
+    "background": "a background job",
+    "brace": "brace expansion",
+    "control-char": "text with hidden characters",
+    "glob": "a pattern",
+    "here-document": "a here-document",
+    "name": "this way to name a program",
+    "newline": "several lines",
+    "path": "leaving the workspace",
+    "redirection": "a redirection",
+    "substitution": "a substitution",
+    "tilde": "a home folder",
+    "variable": "a variable",
+}
+
+
+def _refusal(rule: str) -> str:
+    return f"{_NOT_GRANTED.get(rule, 'text that is not fully understood')} cannot be granted"
+
+
 def _offers(asking: list[Segment], syntax: Problem | None) -> tuple[tuple[CommandGrant, ...], str]:
     if syntax is not None:
-        return (), f"{syntax.reason} cannot be granted"
+        return (), _refusal(syntax.rule)
     offered: dict[CommandGrant, None] = {}
     for segment in asking:
         if segment.grant is None:
-            return (), f"{segment.reason} ({segment.text}) cannot be granted"
+            return (), _refusal(segment.rule)
         offered[CommandGrant(segment.grant, segment.grant_exact)] = None
     if len(offered) > MAX_OFFERED:
         return (), f"more than {MAX_OFFERED} prefixes would be needed"

@@ -107,5 +107,18 @@ def _tail(verdict: CommandVerdict) -> list[str]:
         )
         lines.append(f"grant possible: yes, {offered}.   Nothing was run.")
     else:
-        lines.append(f"grant possible: no ({visible(verdict.grant_refused)}).   Nothing was run.")
+        lines.append(f"grant possible: no{_blocking(verdict)}: {verdict.grant_refused}.   Nothing was run.")
     return lines
+
+
+def _blocking(verdict: CommandVerdict) -> str:
+    """Return the numbers of the rows that no grant covers; a redirection counts for the command before it."""
+    number = 0
+    found: dict[int, None] = {}
+    for segment in verdict.segments:
+        number += segment.kind == "command" or (segment.kind == "other" and bool(segment.text))
+        if segment.status == "ask" and segment.grant is None and number:
+            found[number] = None
+    if not found:
+        return ""
+    return f" (segment{'s' if len(found) > 1 else ''} {', '.join(map(str, found))})"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-from xun_policies import defaults
+from xun_policies import defaults, gitprobe
 from xun_policies.grants import CommandGrant, offer
+from xun_policies.guards.options import Call
+from xun_policies.guards.rules import Rule, apply
 from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
@@ -14,10 +16,6 @@ from xun_policies.shell.places import Places
 from xun_policies.store import PolicyState
 from xun_policies.verdicts import CommandScope
 from xun_policies.wordset import wordset
-
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
-if TYPE_CHECKING:
-    from xun_policies.guards.rules import Rule
 
 INERT_VARIABLES = wordset(
     "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED"
@@ -27,6 +25,7 @@ INERT_VARIABLES = wordset(
 _INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
 _ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
 _PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
+_PLAIN_WORD = r"[A-Za-z][A-Za-z0-9_-]*"
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
@@ -73,9 +72,12 @@ class Judge:
     def command(self, command: Simple) -> Judgement:
         """Return the status of *command*."""
         words = command.words
+        odd = False
         for word in words:
-            if word.problem is not None:
-                return _ask(word.problem)
+            if word.odd:
+                odd = True
+                if word.problem is not None:
+                    return _ask(word.problem)
         if self.outside:
             return Judgement(False, "path", f"the folder {self._scope.cwd} is outside the workspace")
         if not command.cwds:
@@ -83,10 +85,10 @@ class Judge:
         name = words[0]
         if name.quoted or name.glob or name.tilde or name.pwd or name.dynamic or not name.text.isascii():
             return Judgement(False, "name", "the command's name is quoted, a pattern or not plain ASCII")
-        problem = _expansions(words, command.cwds)
-        if problem is not None:
-            return _ask(problem)
-        if any(word.pwd for word in words):
+        if odd:
+            problem = _expansions(words, command.cwds)
+            if problem is not None:
+                return _ask(problem)
             words = [_located(word) for word in words]
         return self._listed(words, command.cwds)
 
@@ -107,19 +109,21 @@ class Judge:
         name = words[0].text
         if problem is not None:
             return _ask(problem)
-        texts = [word.text for word in tokens or words]
-        if len(texts) == 2 and tuple(texts) in defaults.versions() and " ".join(texts) not in self._policy.excluded:
+        texts = tuple([word.text for word in tokens or words])
+        if len(texts) == 2 and texts in defaults.versions() and " ".join(texts) not in self._policy.excluded:
             return self._checked(name, f'built-in "{" ".join(texts)}"', cwds, probe=False)
-        candidates = self._rules.get(name, ())
-        for rule in candidates:
-            size = len(rule.prefix)
-            if size == 1 or tuple(texts[:size]) == rule.prefix:
-                return self._guarded(rule, (tokens or words)[size:], cwds)
+        rule = defaults.find(texts)
+        if rule is not None:
+            return self._guarded(rule, (tokens or words)[len(rule.prefix) :], cwds)
         if "/" in name:
             return Judgement(False, "name", f"{name} is a path; only bare names are listed")
-        if candidates:
-            start = " ".join(texts[: len(candidates[-1].prefix)])
-            return Judgement(False, "not-listed", f'"{start}" is not in the allowlist')
+        if name in self._rules:
+            form = (
+                f'"{name} {texts[1]}"'
+                if len(texts) > 1 and re.fullmatch(_PLAIN_WORD, texts[1])
+                else f"this form of {name}"
+            )
+            return Judgement(False, "not-listed", f"{form} is not in the allowlist")
         return Judgement(False, "not-listed", f"{name} is not in the allowlist")
 
     def _guarded(self, rule: Rule, rest: list[Word], cwds: Cwds) -> Judgement:
@@ -131,9 +135,6 @@ class Judge:
             if targets is None:
                 return Judgement(False, "path", "cd is free for one plain folder inside the workspace")
         else:
-            from xun_policies.guards.options import Call
-            from xun_policies.guards.rules import apply
-
             problem = apply(rule, Call(rest, self._places, cwds))
             if problem is not None:
                 return Judgement(False, problem.rule, f'built-in prefix "{shown}", but its guard: {problem.reason}')
@@ -148,8 +149,6 @@ class Judge:
         if finding is not None:
             return Judgement(False, "lookup", finding)
         if name == "git" and probe and self._scope.git_probe:
-            from xun_policies import gitprobe
-
             for cwd in cwds:
                 loaded = gitprobe.finding(cwd, self._places)
                 if loaded is not None:

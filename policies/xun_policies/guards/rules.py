@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.shell.lexer import Problem
@@ -47,6 +49,14 @@ class Rule:
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "--files", "--type-list")
 
 
+@cache
+def _checks() -> dict[str, Callable[[Rule, Call], Problem | None]]:
+    # The checks use this module in turn.
+    from xun_policies.guards.checks import CHECKS
+
+    return CHECKS
+
+
 def apply(rule: Rule, call: Call) -> Problem | None:
     """Return what in *call* is not free under *rule*, or None."""
     for word in call.words:
@@ -59,9 +69,7 @@ def apply(rule: Rule, call: Call) -> Problem | None:
     if rule.free:
         return None
     if rule.check:
-        from xun_policies.guards.checks import CHECKS
-
-        return CHECKS[rule.check](rule, call)
+        return _checks()[rule.check](rule, call)
     found = walk(compiled(rule.options), call)
     return found if isinstance(found, Problem) else operands(rule, call, found)
 
@@ -74,8 +82,7 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
     elif rule.operands == "none" and words:
         return Problem(NOT_FREE, f"the operand {words[0].text} is not free")
     else:
-        start = 1 if rule.operands == "pattern" and not any(name in found.options for name in _PATTERN_OPTIONS) else 0
-        for word in words[start:]:
+        for word in words[_first_path(rule, found) :]:
             problem = call.operand_path(word)
             if problem is not None:
                 return problem
@@ -84,12 +91,16 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
     return follow(rule, call, found)
 
 
+def _first_path(rule: Rule, found: Arguments) -> int:
+    """Return the index of the first operand that is a path: the pattern before it is text."""
+    return 1 if rule.operands == "pattern" and found.options.keys().isdisjoint(_PATTERN_OPTIONS) else 0
+
+
 def follow(rule: Rule, call: Call, found: Arguments) -> Problem | None:
     """Return a link below the operands that leads outside, when the options make the command follow it."""
     if not rule.follows or not all(any(one in found.options for one in name.split("|")) for name in rule.follows):
         return None
-    start = 1 if rule.operands == "pattern" and found.operands else 0
-    targets = [word.text for word in found.operands[start:]] or ["."]
+    targets = [word.text for word in found.operands[_first_path(rule, found) :]] or ["."]
     for target in targets:
         reason = call.places.links_out(target, call.cwds)
         if reason is not None:

@@ -344,11 +344,11 @@ def _awk_without_comparisons(bare: str, emptied: bool) -> str:
             previous, rest = rest, re.sub(r"\([^()]*\)", "", rest)
     depth = 0
     kept: list[str] = []
+    outside: list[str] = []
     for char in rest:
         depth += (char == "{") - (char == "}")
-        if depth != 0:
-            kept.append(char)
-    return "".join(kept)
+        (kept if depth != 0 else outside).append(char)
+    return rest if "print" in "".join(outside) else "".join(kept)
 
 
 def jq(rule: Rule, call: Call) -> Problem | None:

@@ -122,6 +122,8 @@ class _Parser:
         problem = Problem(rule, reason)
         if token is not None and token.problem is None:
             token.problem = problem
+            if isinstance(token, Word):
+                token.odd = True
         if self.problem is None:
             self.problem = problem
 

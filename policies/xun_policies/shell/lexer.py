@@ -24,9 +24,23 @@ class Problem:
 
 
 class Word:
-    """One word: its text once quotes and backslashes are removed, and what the shell would still do to it."""
+    """One word: its text once quotes and backslashes are removed, and what the shell would still do to it.
 
-    __slots__ = ("dynamic", "end", "glob", "lead", "problem", "pwd", "quoted", "start", "text", "tilde")
+    Attributes:
+        text: The text; ``$PWD`` and ``$?`` stay as they are written.
+        start: Where it begins in the source.
+        end: Where it ends.
+        quoted: A part of it was quoted or escaped.
+        glob: It holds an unquoted wildcard.
+        lead: It begins with one.
+        tilde: It holds a tilde that expands.
+        pwd: How ``$PWD`` stands in it: quoted or bare (at the start), inner, "" for not at all.
+        dynamic: It holds ``$?``.
+        problem: Why it is outside the accepted subset, None when it is inside.
+        odd: One of tilde, pwd, dynamic and problem is set.
+    """
+
+    __slots__ = ("dynamic", "end", "glob", "lead", "odd", "problem", "pwd", "quoted", "start", "text", "tilde")
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
@@ -39,6 +53,7 @@ class Word:
         self.pwd = ""
         self.dynamic = False
         self.problem: Problem | None = None
+        self.odd = False
 
 
 class Operator:
@@ -172,6 +187,7 @@ class Lexer:
             self.braced = False
         if word.text == "[" and not word.quoted:
             word.glob = word.lead = False
+        word.odd = word.tilde or word.dynamic or word.pwd != "" or word.problem is not None
         self.tokens.append(word)
         self.word = None
 
