@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xun.agent.history import normalise
+from xun.agent.history import Normaliser, normalise
 from xun.messages import Message, ToolCall
 
 TEXT = st.one_of(st.sampled_from(["", "a", "\ud800", "x\udfff"]), st.text(st.characters(), max_size=6))
@@ -49,3 +49,14 @@ def test_normalised_history_can_be_sent(history: list[Message]):
     said = [m.text.encode("utf-8", "replace").decode() for m in history if m.role == "user"]
     assert [message.text for message in messages if message.role == "user"] == said
     assert sum(len(m.tool_calls) for m in messages) == sum(len(m.tool_calls) for m in history)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(MESSAGES, max_size=9), st.lists(st.integers(0, 9), max_size=5), st.lists(MESSAGES, max_size=4))
+def test_growing_history_gives_the_same(history: list[Message], stops: list[int], other: list[Message]):
+    normaliser = Normaliser()
+    for stop in [*sorted(stops), len(history)]:
+        assert normaliser(history[:stop]) == normalise(history[:stop])
+    # Replaced, as after a compaction; then changed in the middle.
+    for changed in (other + history[-2:], history[:1] + other + history[2:], []):
+        assert normaliser(changed) == normalise(changed)

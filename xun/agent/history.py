@@ -24,8 +24,36 @@ def normalise(history: Sequence[Message]) -> list[Message]:
     names hold only letters, digits, ``_`` and ``-``; arguments are the text of a JSON object; no
     text holds a lone surrogate; there is no assistant message without text and calls.
     """
+    return _normal(history, set())
+
+
+class Normaliser:
+    """`normalise` for a history that grows: what was settled before is not looked at again.
+
+    Without it the work of a step grows with the conversation, and with the size of every argument in it.
+    """
+
+    def __init__(self) -> None:
+        self._settled: list[Message] = []
+        self._messages: list[Message] = []
+        self._used: set[str] = set()
+
+    def __call__(self, history: Sequence[Message]) -> list[Message]:
+        """Return what `normalise` returns; a history that was changed inside is read anew."""
+        start = len(self._settled)
+        # Lists of the same objects are compared by identity, which costs next to nothing.
+        if list(history[:start]) != self._settled:
+            self._settled, self._messages, self._used, start = [], [], set(), 0
+        # Results of the last assistant message may still come; all before it is settled.
+        last = next((i for i in range(len(history) - 1, start - 1, -1) if history[i].role == "assistant"), start)
+        new = history[start:last]
+        self._messages += _normal(new, self._used)
+        self._settled += new
+        return [*self._messages, *_normal(history[last:], set(self._used))]
+
+
+def _normal(history: Sequence[Message], used: set[str]) -> list[Message]:
     messages: list[Message] = []
-    used: set[str] = set()
     index = 0
     while index < len(history):
         message = history[index]

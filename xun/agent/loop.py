@@ -16,7 +16,7 @@ from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
-from xun.agent.history import attachments, normalise, unique_ids
+from xun.agent.history import attachments, unique_ids
 from xun.agent.hooks import ModelCallDraft, StepEnd
 from xun.agent.limits import check_limits
 from xun.agent.runner import SyncRunner
@@ -234,7 +234,7 @@ class Run:
     async def _request(self) -> ModelRequest:
         agent = self.agent
         system = agent.system_text()
-        messages = normalise(agent.history)
+        messages = agent.normaliser(agent.history)
         if system:
             messages.insert(0, Message("system", system))
         model = await agent.aresolve_model()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.cancel import CancelToken
+from xun.agent.history import Normaliser
 from xun.agent.hooks import Hooks
 from xun.events import Event
 from xun.messages import Message, Usage
@@ -22,7 +23,8 @@ class RunState:
     """The part of an agent that its runs read and write; mixed into `Agent`.
 
     Attributes:
-        history: The conversation so far.
+        history: The conversation so far; it may be replaced between runs.
+        normaliser: Makes the messages of a request from it.
         usage: Tokens and money of all runs, those of sub-agents included.
         turn: How many inputs there were.
         listener: Gets the events that are recorded while nothing runs.
@@ -33,6 +35,7 @@ class RunState:
         self.hooks = hooks
         self.parent = parent
         self.history: list[Message] = []
+        self.normaliser = Normaliser()
         self.usage = Usage()
         self.turn = 0
         self.listener: Callable[[Event], None] | None = None
