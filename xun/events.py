@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Event:
     """Base of all events.
 
@@ -57,6 +57,23 @@ class Event:
     type: ClassVar[str] = ""
     agent: str = "main"
 
+    # Written once here: made anew for each class they would be half of the time that this module takes to load.
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, item.name) for item in dataclasses.fields(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Event) or type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in dataclasses.fields(self))
+        return f"{type(self).__qualname__}({shown})"
+
     def to_json(self) -> dict[str, Any]:
         """Return the event as JSON values, its type first."""
         values: dict[str, Any] = {"type": self.type}
@@ -65,7 +82,7 @@ class Event:
         return values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SessionStarted(Event):
     """A session began or was resumed."""
 
@@ -78,7 +95,7 @@ class SessionStarted(Event):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TurnStarted(Event):
     """A person's input went to the model. Attachments: ``[{"media_type", "data"}]``, base64."""
 
@@ -89,7 +106,7 @@ class TurnStarted(Event):
     """The input as the person typed it, where that is shorter (folded paste, piped text)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class MessageDelta(Event):
     """A piece of the answer. Not stored."""
 
@@ -97,7 +114,7 @@ class MessageDelta(Event):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ReasoningDelta(Event):
     """A piece of the model's own notes. Not stored."""
 
@@ -105,7 +122,7 @@ class ReasoningDelta(Event):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class MessageCompleted(Event):
     """An assistant message is complete; it is stored before any of its calls runs.
 
@@ -122,7 +139,7 @@ class MessageCompleted(Event):
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ContextAdded(Event):
     """A user message that no person typed: an image of a tool, the output of a ``!`` command."""
 
@@ -131,7 +148,7 @@ class ContextAdded(Event):
     attachments: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ToolStarted(Event):
     """A tool call is about to run. Arguments are decoded where they are valid JSON, else text."""
 
@@ -141,7 +158,7 @@ class ToolStarted(Event):
     args: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ToolOutput(Event):
     """Live output of a running tool. Not stored. Stream: stdout, stderr or progress."""
 
@@ -151,7 +168,7 @@ class ToolOutput(Event):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ToolCompleted(Event):
     """A tool call ended.
 
@@ -195,7 +212,7 @@ class ToolCompleted(Event):
         return values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class RiskAssessed(Event):
     """The risk assessment of a command came back."""
 
@@ -208,7 +225,7 @@ class RiskAssessed(Event):
     duration_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ApprovalRequested(Event):
     """A person is asked. The fields are those of the choice request, as JSON."""
 
@@ -226,7 +243,7 @@ class ApprovalRequested(Event):
     grant_preview: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ApprovalResolved(Event):
     """A question was answered. Source: user, auto, allowlist, risk, headless, mode or none.
 
@@ -245,7 +262,7 @@ class ApprovalResolved(Event):
     granted: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PolicyChanged(Event):
     """A list of the policy changed. State: the whole policy afterwards, as a versioned dict."""
 
@@ -257,7 +274,7 @@ class PolicyChanged(Event):
     state: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Steer(Event):
     """A person spoke into the running turn."""
 
@@ -265,7 +282,7 @@ class Steer(Event):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class QueueChanged(Event):
     """The messages that wait for the turn to end. Not stored."""
 
@@ -273,7 +290,7 @@ class QueueChanged(Event):
     items: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TodoUpdated(Event):
     """The todo list was replaced: ``[{"description", "status"}]``."""
 
@@ -281,7 +298,7 @@ class TodoUpdated(Event):
     items: tuple[dict[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SubagentStarted(Event):
     """A sub-agent began."""
 
@@ -290,7 +307,7 @@ class SubagentStarted(Event):
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SubagentCompleted(Event):
     """A sub-agent ended."""
 
@@ -300,7 +317,7 @@ class SubagentCompleted(Event):
     ok: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TaskStarted(Event):
     """A background command began."""
 
@@ -309,7 +326,7 @@ class TaskStarted(Event):
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TaskCompleted(Event):
     """A background command ended."""
 
@@ -319,7 +336,7 @@ class TaskCompleted(Event):
     exit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Compaction(Event):
     """Old messages were replaced by a summary. Before and after: tokens."""
 
@@ -329,7 +346,7 @@ class Compaction(Event):
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class UsageUpdated(Event):
     """Tokens and money of one model request; context_pct is None when the window is unknown."""
 
@@ -341,7 +358,7 @@ class UsageUpdated(Event):
     context_pct: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Retry(Event):
     """A model request failed and is made again after a wait. Not stored."""
 
@@ -352,7 +369,7 @@ class Retry(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Notice(Event):
     """Something that a person should know. Level: info or warning."""
 
@@ -361,7 +378,7 @@ class Notice(Event):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Error(Event):
     """The turn failed."""
 
@@ -372,7 +389,7 @@ class Error(Event):
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TurnCompleted(Event):
     """The turn is over. Stop: done, interrupted, limit, error or denied."""
 
@@ -385,7 +402,7 @@ class TurnCompleted(Event):
     duration_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SessionEnded(Event):
     """The session is closed."""
 

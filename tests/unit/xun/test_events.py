@@ -82,3 +82,11 @@ def test_content_follows_from_the_result_and_is_not_stored_twice(fields: dict[st
     assert event.content == content and "content" not in event.to_json() and through_json(event) == event
     cut = dataclasses.replace(event, content="cut for the model")
     assert cut.to_json()["content"] == "cut for the model" and through_json(cut) == cut
+
+
+def test_events_compare_and_show_as_dataclasses_do():
+    first, same, other = TYPES["notice"](text="a"), TYPES["notice"](text="a"), TYPES["notice"](text="b")
+    assert first == same and hash(first) == hash(same) and first != other and first != TYPES["steer"](text="a")
+    assert first != "a" and len({first, same, other}) == 2
+    assert repr(first) == "Notice(agent='main', level='info', text='a')"
+    assert dataclasses.asdict(first) == {"agent": "main", "level": "info", "text": "a"}
