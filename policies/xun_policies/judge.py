@@ -25,6 +25,19 @@ INERT_VARIABLES = wordset(
 _INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
 _ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
 _PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
+_LOCALE = r"(?:C|POSIX|[A-Za-z]{2,3}(?:_[A-Za-z]{2})?)?(?:\.(?:UTF-8|utf-8|utf8|UTF8))?"
+_LOADED = (
+    r"(?m)^\s*(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
+    r"browser|init-module)\s*="
+)
+_HELPERS = {"egrep": "grep", "fgrep": "grep", "npm": "node"}
+"""Listed names that are scripts, with the program that they look up along PATH in turn."""
+_PROJECT_FILES = {
+    "cargo": ("rust-toolchain.toml", "rust-toolchain"),
+    "rustc": ("rust-toolchain.toml", "rust-toolchain"),
+    "npm": (".npmrc",),
+}
+"""Files of a project that can name another program for a listed name to run."""
 _PLAIN_WORD = r"[A-Za-z][A-Za-z0-9_-]*"
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
@@ -146,8 +159,14 @@ class Judge:
             path = self._scope.path
             self._lookup = Lookup(os.environ.get("PATH", DEFAULT_PATH) if path is None else path, self._places)
         finding = self._lookup.finding(name)
+        if finding is None and name in _HELPERS:
+            finding = self._lookup.finding(_HELPERS[name])
         if finding is not None:
             return Judgement(False, "lookup", finding)
+        if name in _PROJECT_FILES:
+            finding = _project_file(name, self._places, cwds)
+            if finding is not None:
+                return Judgement(False, "guard", finding)
         if name == "git" and probe and self._scope.git_probe:
             for cwd in cwds:
                 loaded = gitprobe.finding(cwd, self._places)
@@ -255,7 +274,7 @@ class Judge:
                 "assignment",
                 f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
             )
-        pattern = _ZONE if name == "TZ" else _INERT_VALUE
+        pattern = _ZONE if name == "TZ" else _LOCALE if name in ("LANG", "LC_ALL") else _INERT_VALUE
         if word.pwd or word.dynamic or word.tilde or not re.fullmatch(pattern, value):
             return Problem("assignment", f"the value of {name} is not plain")
         return None
@@ -300,6 +319,15 @@ class Judge:
             targets = self.cd_targets(command.words[1:], cwds) if cwds else None
             return targets or (), cwds
         return cwds, cwds
+
+
+def _project_file(name: str, places: Places, cwds: Cwds) -> str | None:
+    for cwd in cwds:
+        for file in _PROJECT_FILES[name]:
+            found = places.loaded_setting(cwd, file, _LOADED)
+            if found is not None:
+                return f"{found} can make {name} run another program"
+    return None
 
 
 def _union(one: Cwds, other: Cwds) -> Cwds:

@@ -15,11 +15,6 @@ from xun_policies.wordset import wordset
 Check = Callable[[Rule, Call], "Problem | None"]
 
 _FILE_TEST = wordset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef")
-_NPM_LOADED = re.compile(
-    r"^\s*(?:onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
-    r"before|otplease|browser|init-module)\s*=",
-    re.M,
-)
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
@@ -78,18 +73,6 @@ def hex_dump(rule: Rule, call: Call) -> Problem | None:
 
 def _renamed(word: Word, text: str) -> Word:
     return Word(text, word.start, word.end)
-
-
-def npm(rule: Rule, call: Call) -> Problem | None:
-    """A project's .npmrc can name scripts and programs to run."""
-    found = walk(compiled(rule.options), call)
-    if isinstance(found, Problem):
-        return found
-    for cwd in call.cwds:
-        file = call.places.loaded_setting(cwd, ".npmrc", _NPM_LOADED)
-        if file is not None:
-            return Problem(NOT_FREE, f"{file} makes npm run or read something else")
-    return operands(rule, call, found)
 
 
 def text_only(rule: Rule, call: Call) -> Problem | None:
@@ -240,7 +223,6 @@ CHECKS: dict[str, Check] = {
     "hex_dump": hex_dump,
     "journal": journal,
     "jq": jq,
-    "npm": npm,
     "no_at_file": no_at_file,
     "one_file": one_file,
     "printf": printf,

@@ -191,7 +191,6 @@ RULES: tuple[Rule, ...] = (
         ("npm", "ls"),
         "--depth=# --all -a",
         operands="text",
-        check="npm",
         allows=("npm ls", "npm ls --depth=0"),
         asks=("npm ls --prefix=/x", "npm ls --userconfig=x"),
     ),

@@ -59,8 +59,20 @@ def child_environment(
         if _NEVER.fullmatch(name) or _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             continue
         result[name] = value
+    if not _plain_charset(result):
+        result["LC_ALL"] = "C.UTF-8"
     for name, value in _FIXED.items():
         if name not in wanted or name not in base:
             result[name] = value
     result.update(extra or {})
     return result
+
+
+def _plain_charset(environment: Mapping[str, str]) -> bool:
+    """Tell whether bash will read the text byte by byte as it was checked.
+
+    In a character set such as SJIS a byte of a UTF-8 character can swallow the quote that follows it.
+    """
+    effective = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
+    charset = effective.partition(".")[2].partition("@")[0].lower().replace("-", "")
+    return charset == "utf8" or (not charset and effective in ("C", "POSIX"))

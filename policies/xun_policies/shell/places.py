@@ -212,14 +212,14 @@ class Places:
                         todo.append(entry.path)
         return None
 
-    def loaded_setting(self, cwd: str, name: str, pattern: re.Pattern[str]) -> str | None:
+    def loaded_setting(self, cwd: str, name: str, pattern: str) -> str | None:
         """Return the file *name* in *cwd* or above it, up to its root, in which *pattern* is found; None for none."""
         folder = cwd
         while self.holds(folder):
             file = f"{folder}/{name}"
             try:
                 with open(file, encoding="utf-8", errors="replace") as opened:
-                    if pattern.search(opened.read(1_000_000)):
+                    if re.search(pattern, opened.read(1_000_000)):
                         return file
             except OSError:
                 pass

@@ -145,7 +145,18 @@ def test_a_command_name_must_be_plain(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["TZ=/etc/x date", "TZ=../x date", "LANG=/x ls", "CI=$x ls", "CI+=1 ls", "CI[0]=1 ls", "CI=1", "PATH=x ls"]
+    "text",
+    [
+        "TZ=/etc/x date",
+        "TZ=../x date",
+        "LANG=/x ls",
+        "LC_ALL=ja_JP.SJIS ls",
+        "CI=$x ls",
+        "CI+=1 ls",
+        "CI[0]=1 ls",
+        "CI=1",
+        "PATH=x ls",
+    ],
 )
 def test_assignments_need_an_inert_name_and_a_plain_value(text: str) -> None:
     assert not judge(text).allowed

@@ -216,3 +216,26 @@ def test_pwd_counts_as_the_folder(tree: Tree) -> None:
 def test_unreadable_names_do_not_matter(tree: Tree) -> None:
     os.mkdir(os.fsencode(str(tree.work)) + b"/\xff\xfe")
     assert tree.allowed("ls */x")
+
+
+def test_a_script_is_suspect_when_its_helper_is(tree: Tree) -> None:
+    tree.path = f"{tree.work}/bin:{SYSTEM_PATH}"
+    executable(tree.work / "bin" / "grep")
+    assert not tree.allowed("egrep x a.txt")
+    assert tree.allowed("rg x a.txt")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        (".npmrc", "onload-script=./x.js\n", "npm ls"),
+        (".npmrc", "a = b\nnode-options = --require ./x.js\n", "npm --version"),
+        ("rust-toolchain.toml", '[toolchain]\npath = "./evil"\n', "cargo --version"),
+        ("rust-toolchain", '[toolchain]\npath = "./evil"\n', "rustc --version"),
+    ],
+)
+def test_a_project_file_that_names_a_program_asks(tree: Tree, file: str, text: str, command: str) -> None:
+    (tree.work / file).write_text("registry = https://registry.invalid/\n")
+    assert tree.allowed(f"cd src && {command}")
+    (tree.work / file).write_text(text)
+    assert not tree.allowed(f"cd src && {command}")

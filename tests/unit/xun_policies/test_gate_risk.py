@@ -156,3 +156,18 @@ def test_the_user_may_keep_more_and_the_call_may_set_more() -> None:
     assert made["MY_TOKEN"] == "t"
     assert made["GIT_PAGER"] == "delta"
     assert made["X"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("base", "charset"),
+    [
+        ({"LANG": "ja_JP.SJIS"}, "C.UTF-8"),
+        ({"LC_ALL": "zh_CN.GBK", "LANG": "C"}, "C.UTF-8"),
+        ({"LC_CTYPE": "ja_JP"}, "C.UTF-8"),
+        ({"LANG": "de_DE.UTF-8"}, None),
+        ({"LANG": "C.utf8"}, None),
+        ({}, None),
+    ],
+)
+def test_bash_reads_the_bytes_that_were_checked(base: dict[str, str], charset: str | None) -> None:
+    assert child_environment(base).get("LC_ALL") == charset
