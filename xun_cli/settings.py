@@ -215,6 +215,12 @@ class Settings:
 NOT_KEYS = frozenset({"credentials", "log", "origins", "profile", "warnings"})
 """Attributes of `Settings` that no file sets."""
 
+
+def displayed(key: str, value: Any) -> Any:
+    """Return *value* as a person may see it: headers often hold a token, so their values are masked."""
+    return dict.fromkeys(value, "***") if key == "provider.headers" else value
+
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "mode": ("ask", "plan", "auto-edit"),
     "ui.mode": ("inline", "plain"),

@@ -76,13 +76,14 @@ def prepare(options: StartOptions, places: Places) -> Settings:
     from xun_cli import crash
     from xun_cli.keys import take_credentials
 
+    _no_core_dumps()
     credentials = take_credentials(places)
     crash.install(places, credentials)
     if options.trust and not options.safe:
         from xun_cli.trust_question import trust_now
 
         trust_now(options, places)
-    elif not options.headless and not options.safe and sys.stdin.isatty():
+    elif not options.headless and not options.safe and sys.stdin.isatty() and sys.stdout.isatty():
         from xun_cli.trust_question import ask_trust
 
         ask_trust(options, places)
@@ -93,6 +94,14 @@ def prepare(options: StartOptions, places: Places) -> Settings:
     for warning in settings.warnings:
         say(warning, "warning: ")
     return settings
+
+
+def _no_core_dumps() -> None:
+    """A dump of this process, or of a child, would hold its key and what it has read."""
+    if os.name == "posix":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
@@ -113,7 +122,7 @@ def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
 def _interactive(options: StartOptions, settings: Settings, places: Places) -> int:
     from xun_cli.model_choice import choose_model, needs_offer
 
-    if needs_offer(options, settings) and sys.stdin.isatty():
+    if needs_offer(options, settings) and sys.stdin.isatty() and sys.stdout.isatty():
         from xun.models.catalog import probe_loopback
         from xun_cli.local_offer import offer
 

@@ -9,7 +9,8 @@ from xun_cli.places import Places
 from xun_cli.render.safe import safe
 from xun_cli.trust import ProjectSettings, TrustStore, difference, read_project
 
-_SHOWN = 30  # lines of the question; more are counted
+_SHOWN = 40  # lines of the question: what does not fit can't be agreed to
+_WIDTH = 500  # characters of one of its lines
 
 
 def ask_trust(options: StartOptions, places: Places) -> None:
@@ -24,7 +25,8 @@ def ask_trust(options: StartOptions, places: Places) -> None:
     verdict = store.verdict(project)
     if verdict in ("trusted", "refused"):
         return
-    _show(project, store, changed=verdict == "changed")
+    if not _show(project, store, changed=verdict == "changed"):
+        return
     try:
         answer = input("Use these settings? [y/N] ").strip().lower()
     except EOFError:
@@ -48,12 +50,18 @@ def _record(store: TrustStore, project: ProjectSettings, trusted: bool) -> None:
         sys.stderr.write(f"xun: the answer could not be kept in {store.path}: {error.strerror}\n")
 
 
-def _show(project: ProjectSettings, store: TrustStore, *, changed: bool) -> None:
+def _show(project: ProjectSettings, store: TrustStore, *, changed: bool) -> bool:
+    """Print what would be switched on; False when that is too much to be read, and so to be agreed to."""
     names = ", ".join(f".xun/{file.path.name}" for file in project.files)
     what = "has changed its settings since you answered" if changed else "brings settings of its own"
-    lines = [f"{project.root} {what} ({names}):", *(f"  {line}" for line in difference(store, project))]
-    hidden = len(lines) - _SHOWN
-    if hidden > 0:
-        lines = [*lines[:_SHOWN], f"  ... {hidden} more lines, see the file"]
-    lines.append("They may change how xun works here. No: xun works without them.")
-    sys.stdout.write("\n".join(safe(line, multiline=False) for line in lines) + "\n")
+    lines = difference(store, project)
+    head = f"{project.root} {what} ({names}):"
+    fits = len(lines) <= _SHOWN and all(len(line) <= _WIDTH for line in lines)
+    if not fits:
+        tail = "They are too many to show, so they are not used. Read the file; --trust uses them."
+        lines = [f"{line[:_WIDTH]} ..." if len(line) > _WIDTH else line for line in lines[:_SHOWN]]
+    else:
+        tail = "They may change how xun works here. No: xun works without them."
+    shown = [head, *(f"  {line}" for line in lines), tail]
+    sys.stdout.write("\n".join(safe(line, multiline=False) for line in shown) + "\n")
+    return fits

@@ -11,7 +11,7 @@ from xun.errors import ConfigError
 from xun_cli.config import apply_file, load_settings, parse_value, read_user_file, unknown_key
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.settings import Settings, all_keys
+from xun_cli.settings import Settings, all_keys, displayed
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_text
 from xun_cli.toml_file import short
 
@@ -51,7 +51,7 @@ def _show(found: Namespace, places: Places) -> int:
     keys = [key for key in all_keys() if not found.key or key == found.key or key.startswith(found.key + ".")]
     if not keys:
         return fail(COMMAND, unknown_key(found.key), 2)
-    values = {key: settings.get(key) for key in keys}
+    values = {key: displayed(key, settings.get(key)) for key in keys}
     origins = {key: settings.origins.get(key, "built in") for key in keys}
     if found.json:
         print_json({key: {"value": values[key], "origin": origins[key]} for key in keys}, indent=2)
@@ -88,7 +88,7 @@ def _set(found: Namespace, places: Places) -> int:
     except ConfigError as error:
         return fail(COMMAND, error, 2)
     set_value(places.config_file, found.key, value)
-    print_text(f"{found.key} = {_toml(value)} in {short(places.config_file)}")
+    print_text(f"{found.key} = {_toml(displayed(found.key, value))} in {short(places.config_file)}")
     if found.key == "provider.headers":
         fail(COMMAND, "note: headers are stored readable; a key belongs into `xun setup` or a variable")
     return 0

@@ -220,6 +220,19 @@ def test_trust_question_before_anything_counts(folder: Path) -> None:
     assert changed.code() == 0
 
 
+def test_what_can_not_be_shown_can_not_be_trusted(folder: Path) -> None:
+    (folder / ".xun").mkdir()
+    padding = "".join(f"a{number} = 1\n" for number in range(60))
+    (folder / ".xun" / "config.toml").write_text(padding + '[hooks]\nstart = "touch pwn"\n')
+    terminal = Terminal(folder, "--model", script(folder, [{"text": "ok"}]))
+    shown = terminal.wait("> ")
+    assert "too many to show" in shown
+    assert "Use these settings?" not in shown
+    assert "not trusted" in shown
+    terminal.type("/quit")
+    assert terminal.code() == 0
+
+
 def test_session_is_chosen_by_number(folder: Path) -> None:
     piped(folder, "the first one\n3\n")
     terminal = Terminal(folder, "-r", "--model", script(folder, [{"text": "ok"}]))

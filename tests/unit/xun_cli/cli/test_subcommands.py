@@ -345,6 +345,23 @@ def test_config_show_set_check(cli: Cli) -> None:
         assert "config.toml:1" in err
 
 
+def test_headers_are_never_shown(cli: Cli) -> None:
+    assert cli("config", "set", "provider.headers", '{Authorization = "Bearer hidden-token"}')[1].count("hidden") == 0
+    assert load_headers(cli) == {"Authorization": "Bearer hidden-token"}
+    for argv in (["show"], ["show", "--json"], ["show", "provider.headers"]):
+        code, out, err = cli("config", *argv)
+        assert code == 0
+        assert "hidden-token" not in out + err
+        assert "Authorization" in out
+
+
+def load_headers(cli: Cli) -> dict[str, str]:
+    from xun_cli.config import load_settings
+    from xun_cli.options import StartOptions
+
+    return load_settings(cli.places, StartOptions(cwd=cli.folder), {}).provider.headers
+
+
 def test_doctor_without_a_key(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = cli("doctor", "--json")
     report = json.loads(out)
