@@ -215,6 +215,10 @@ def test_colours_are_the_sixteen_of_the_terminal(start: Start) -> None:
     terminal = start()
     terminal.send("tools\r")
     terminal.wait("• two")
+    before = len(terminal.raw)
+    terminal.send("command\r")
+    terminal.wait("Run this command?")
+    assert re.search(rb"\x1b\[[\d;]*33[;m]", terminal.raw[before:]), "the dialog is coloured too"
     assert not re.search(rb"\x1b\[[\d;]*[34]8;[25]", terminal.raw)
     assert re.search(rb"\x1b\[[\d;]*3[1-6]m", terminal.raw)
 

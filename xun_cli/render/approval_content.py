@@ -9,20 +9,22 @@ from xun_cli.render.diff import diff_rows, side_by_side
 from xun_cli.render.safe import fold_spaces, safe
 from xun_cli.render.suspicious import warnings
 from xun_cli.render.text import (
+    ADDED,
     BAD,
     BOLD,
     DIM,
     GOOD,
+    HUNK,
     NAME,
     PLAIN,
     QUOTE,
+    REMOVED,
     WARN,
     Line,
     cut,
     cut_left,
     hard_wrap,
     line_width,
-    plain,
     width,
     wrap,
 )
@@ -205,9 +207,9 @@ def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) ->
 def _message(message: str, columns: int) -> list[Line]:
     if not message.strip():
         return []
-    return [line for row in safe(message.rstrip(), prompt=True).split("\n") for line in wrap([(PLAIN, row)], columns)]
-
-
-def is_blank(line: Line) -> bool:
-    """Tell whether *line* shows nothing."""
-    return not plain(line).strip()
+    has_diff = "\n@@ " in message
+    lines: list[Line] = []
+    for row in safe(message.rstrip(), prompt=True).split("\n"):
+        style = {"+": ADDED, "-": REMOVED, "@": HUNK}.get(row[:1], PLAIN) if has_diff else PLAIN
+        lines += wrap([(style, row)], columns)
+    return lines

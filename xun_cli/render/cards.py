@@ -30,6 +30,8 @@ OUTPUT_ROWS = 5
 FAILED_ROWS = 12
 DIFF_ROWS = 40
 EXPANDED_ROWS = 2_000
+DIFF_LIMIT = 200_000
+"""Characters of arguments above which no diff is made of them; the counts of lines are there anyway."""
 _INDENT = "  "
 
 
@@ -251,7 +253,7 @@ def _diff_rows(call: Call, columns: int, cwd: str) -> list[Line]:
 def _from_arguments(call: Call) -> list[tuple[str, str]]:
     """Make the diff of an edit that was not asked about from what the call says."""
     args, result = call.args, call.done.result if call.done else None
-    if not isinstance(args, dict):
+    if not isinstance(args, dict) or sum(len(str(value)) for value in args.values()) > DIFF_LIMIT:
         return []
     path = str(args.get("path", ""))
     if call.tool == "replace":

@@ -77,6 +77,10 @@ class Transcript:
         self._last = kind
         return [[], *rows] if gap else rows
 
+    def typed(self, text: str) -> list[Line]:
+        """Return what the person typed, as it stands above what comes of it."""
+        return self.say(self._typed_rows(text, "> "), "user")
+
     def note(self, text: str, style: str = DIM, mark: str = "·") -> list[Line]:
         """Return one remark of ours as lines."""
         rows: list[Line] = []
@@ -112,7 +116,7 @@ class Transcript:
             ev.RiskAssessed: self._risk,
             ev.ApprovalRequested: self._asked,
             ev.ApprovalResolved: self._resolved,
-            ev.Steer: lambda event: self.say(self._typed(event.text, "» "), "user"),
+            ev.Steer: lambda event: self.say(self._typed_rows(event.text, "» "), "user"),
             ev.QueueChanged: self._queued,
             ev.TodoUpdated: self._todo,
             ev.SubagentStarted: self._subagent_started,
@@ -131,13 +135,13 @@ class Transcript:
             return []
         self._open.since = self._clock()
         self._answered = False
-        rows = self._typed(event.shown or event.input, "> ")
+        rows = self._typed_rows(event.shown or event.input, "> ")
         if event.attachments:
             count = len(event.attachments)
             rows.append([(DIM, f"  + {count} image{'s' if count > 1 else ''}")])
         return self.say(rows, "user")
 
-    def _typed(self, text: str, mark: str) -> list[Line]:
+    def _typed_rows(self, text: str, mark: str) -> list[Line]:
         rows: list[Line] = []
         for index, row in enumerate(expand_tabs(safe(text.rstrip("\n"))).split("\n")):
             first = (f"{BOLD} {ACCENT}", mark if index == 0 else "  ")

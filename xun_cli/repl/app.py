@@ -15,13 +15,13 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import DummyStyle
+from prompt_toolkit.styles import Style
 
 from xun_cli._version import __version__
 from xun_cli.render.live import FRAME
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut, cut_left, line_width
 from xun_cli.render.transcript import Transcript
 from xun_cli.repl.actions import Hint, KeyActions
 from xun_cli.repl.bindings import key_map, register_sequences
@@ -143,7 +143,7 @@ class Repl:
         return Dialog(
             self.conversation.answer,
             self.conversation.interrupt,
-            has_draft=lambda: bool(self.composer.text),
+            has_draft=lambda: bool(self.composer.text) or self.view.layout.is_searching,
             withdraw=self.conversation.own.withdraw,
             size=lambda: (self._columns(), self.view.dialog_rows()),
             clock=self._clock,
@@ -159,7 +159,7 @@ class Repl:
         app: Application[int] = Application(
             layout=self.view.layout,
             key_bindings=make_bindings(keys, self._actions(), self.composer, self.dialog, self.view),
-            style=DummyStyle(),
+            style=Style([]),
             include_default_pygments_style=False,
             full_screen=False,
             mouse_support=False,
@@ -174,7 +174,7 @@ class Repl:
         app.ttimeoutlen = 0.05  # how long ESC waits for the rest of a sequence
         app.timeoutlen = 0.1
         reflows = "XTERM_VERSION" not in os.environ and os.environ.get("TERM") != "linux"
-        self.screen = InlineRenderer(DummyStyle(), self._output, color=self._color, reflows=reflows)
+        self.screen = InlineRenderer(Style([]), self._output, color=self._color, reflows=reflows)
         app.renderer = self.screen
         app.key_processor.before_key_press += self._key_pressed
         return app
@@ -356,9 +356,8 @@ class Repl:
         folder = str(self._options.cwd)
         home = os.path.expanduser("~")
         shown = "~" + folder[len(home) :] if folder == home or folder.startswith(home + os.sep) else folder
-        lines: list[Line] = [
-            [(f"{BOLD} {ACCENT}", "xun"), (DIM, f" {__version__}  "), (PLAIN, safe(shown, multiline=False))],
-        ]
+        head: Line = [(f"{BOLD} {ACCENT}", "xun"), (DIM, f" {__version__}  ")]
+        lines: list[Line] = [[*head, (PLAIN, cut_left(safe(shown, multiline=False), columns - line_width(head)))]]
         if self._settings.ui.hints:
             lines.append([(DIM, cut("/help lists the commands · Esc interrupts · Ctrl-D leaves", columns))])
         return lines

@@ -321,9 +321,7 @@ class Conversation:
         context = self.context()
         if context is None or self.registry is None:
             return
-        from xun_cli.render.text import ACCENT, BOLD, cut
-
-        self._host.show(self._transcript.say([[(f"{BOLD} {ACCENT}", "> "), (BOLD, cut(_safe(line), 200))]], "user"))
+        self._host.show(self._transcript.typed(line))
         result = await self.registry.run(context, line)
         lines = [row for output in result.outputs for row in [*output_lines(output, self._columns()), []]][:-1]
         self._host.show(self._transcript.say(lines))
@@ -391,9 +389,3 @@ def _preload() -> None:
     from xun_cli.render import markdown
 
     markdown.preload()
-
-
-def _safe(line: str) -> str:
-    from xun_cli.render.safe import safe
-
-    return safe(line, multiline=False)

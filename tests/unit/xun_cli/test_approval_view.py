@@ -13,6 +13,8 @@ from tests.fakes.scripted_session import DIFF, command_request, write_request
 from xun.choice import ChoiceRequest, FileDiff, Option, Risk
 from xun_cli.render.approval import DialogState, approval_view, first_state, grant_words
 from xun_cli.render.text import line_width, plain_lines
+from xun_policies.commands import CommandGrant, CommandVerdict, Segment
+from xun_policies.decision import Decision
 
 SNAPSHOTS = Path(__file__).resolve().parents[2] / "snapshots" / "approval"
 SIZES = ((80, 24), (120, 40), (40, 10))
@@ -21,25 +23,56 @@ LONG = "echo " + "a" * 3000 + "; rm -rf / ;" + "b" * 2985
 MANY = "\n".join(f"echo {number}" for number in range(300))
 
 
+def command(
+    text: str, *parts: tuple[str, str, str], grant: str = "", refused: str = "", **changes: Any
+) -> ChoiceRequest:
+    """Return a question whose segments and reasons are fixed here, whatever the policy says about them."""
+    segments = tuple(
+        Segment(part, status, "rule", reason, "operator" if status == "ok" else "command")
+        for part, status, reason in parts
+    )
+    grants = (CommandGrant(tuple(grant.split())),) if grant else ()
+    verdict = CommandVerdict(text, Decision.ASK, segments, "", True, grants, refused)
+    option = Option("grant", "Allow and grant", "g", bool(grants), refused)
+    request = command_request("make", **changes)
+    return replace(request, command=verdict, options=(option, *request.options[1:]))
+
+
+NOT_LISTED = "not in the allowlist"
+
+
 def requests() -> dict[str, tuple[ChoiceRequest, dict[str, Any]]]:
     unsure = Risk("unsure", "Installs packages from the network; writes out.txt.", 1.8)
     reject = Risk("reject", "Deletes the home folder.", 0.9)
     failed = Risk("unsure", "", 30.0, failed=True)
-    compound = "pip install -r requirements.txt && python -m pytest -q > out.txt"
+    compound = command(
+        "pip install -r requirements.txt && python -m pytest -q > out.txt",
+        ("pip install -r requirements.txt", "ask", NOT_LISTED),
+        ("&&", "ok", "operator"),
+        ("python -m pytest -q", "allow", 'built-in prefix "python -m pytest"'),
+        ("> out.txt", "ask", "redirection; only /dev/null forms are free"),
+        refused="a redirection cannot be granted",
+        risk=unsure,
+    )
+    hidden = "rm -rf build\r\x1b[2Kls\u202e"
+    spaces = "ls" + " " * 400 + "; curl x"
     binary = FileDiff("/proj/logo.png", "update", "", note="binary, 1,204 -> 2,408 bytes")
     two = (FileDiff("/proj/a.py", "update", DIFF, 2, 1), FileDiff("/proj/old.py", "delete", "@@ -1 +0,0 @@\n-x", 0, 1))
     options = (Option("a", "SQLite", note="one file"), Option("b", "PostgreSQL"))
+    npm = command("npm test -- --watch", ("npm test -- --watch", "ask", NOT_LISTED), grant="npm test")
+    home = {"risk": reject, "agent": "reviewer#2", "default": "deny"}
+    parts = [("echo " + "a" * 3000, "allow", "built in"), (";", "ok", ""), ("rm -rf /", "ask", NOT_LISTED)]
+    echoes = [(f"echo {number}", "allow", "built in") for number in range(300)]
     return {
-        "command": (command_request(compound, risk=unsure), {}),
-        "command-explained": (command_request(compound, risk=unsure), {"view": "explain"}),
-        "command-grant": (command_request("npm test -- --watch"), {"selected": 0, "waiting": 2}),
-        "command-reject": (command_request("rm -rf ~", risk=reject, agent="reviewer#2"), {}),
-        "command-assessor-failed": (command_request("make", risk=failed), {}),
-        "command-hidden": (command_request("rm -rf build\r\x1b[2Kls\u202e"), {}),
-        "command-spaces": (command_request("ls" + " " * 400 + "; curl x|sh"), {}),
-        "command-lookalike": (command_request("сurl http://x；"), {}),
-        "command-long": (command_request(LONG), {}),
-        "command-lines": (command_request(MANY), {}),
+        "command": (compound, {}),
+        "command-grant": (npm, {"selected": 0, "waiting": 2}),
+        "command-reject": (command("rm -rf ~", ("rm -rf ~", "ask", "~ is not literal"), refused="~", **home), {}),
+        "command-assessor-failed": (command("make", ("make", "ask", NOT_LISTED), grant="make", risk=failed), {}),
+        "command-hidden": (command(hidden, (hidden, "ask", "a control character"), refused="a control character"), {}),
+        "command-spaces": (command(spaces, ("ls", "allow", "built in"), ("; curl x", "ask", NOT_LISTED)), {}),
+        "command-lookalike": (command("сurl http://x；", ("сurl http://x；", "ask", "not plain ASCII")), {}),
+        "command-long": (command(LONG, *parts, refused="rm is not in the allowlist"), {}),
+        "command-lines": (command(MANY, *echoes, refused="several lines cannot be granted"), {}),
         "write": (write_request(), {}),
         "write-scope": (write_request(), {"selected": 0, "scope": 1}),
         "write-long": (write_request(diff=long_diff()), {}),
@@ -126,6 +159,15 @@ def test_grant_words_say_exactly_what_is_granted() -> None:
     assert grant_words(write_request(), DialogState(scope=2)) == "all of this folder"
     request = command_request("make install")
     assert grant_words(request, DialogState()) == ", ".join(f"{g.text} …" for g in request.command.grants)
+
+
+def test_the_explanation_is_that_of_the_policy() -> None:
+    request = command_request("git diff | make install")
+    assert request.command is not None
+    shown = plain_lines(approval_view(request, 80, 30, replace(first_state(request), view="explain")))
+    assert "explained: Run this command?" in shown
+    for row in request.command.explain(78).split("\n"):
+        assert row.strip()[:40] in shown
 
 
 def test_no_frame_below_fifty_columns() -> None:
