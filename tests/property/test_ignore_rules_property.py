@@ -83,7 +83,7 @@ filters = st.one_of(
     st.none(),
     st.sampled_from(["*", "a*", "!a", "a/**", "**/b", "/a/*", "[ab]", "*.{b,c}", "b/", "!b/", "a/?", "!a/b", ".h"]),
 )
-CASES = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+CASES = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @CASES

@@ -24,7 +24,8 @@ from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import find_ripgrep
 from xun_builtin_tools.search.walk import Folder, Walk
 
-_PROBE_SECONDS = 2.0
+# A look at what was left out may take this part of the time of the search itself.
+_PROBE_SHARE, _PROBE_MIN, _PROBE_MAX = 0.2, 0.05, 2.0
 
 Backend = Literal["auto", "python", "ripgrep"]
 
@@ -77,7 +78,8 @@ class Engine:
             outcome.stopped = _time_up(clock, bool(found), "pattern or path")
         if not found and not outcome.stopped and _restricted(request.scope):
             more: list[str] = []
-            self._probe(lambda probe: self._glob(replace(request, scope=_open(request.scope)), probe, more, []))
+            wide = replace(request, scope=_open(request.scope))
+            self._probe(clock, lambda probe: self._glob(wide, probe, more, []))
             outcome.hint = _hidden_hint(bool(more))
         return found, skipped, outcome
 
@@ -95,14 +97,15 @@ class Engine:
         if not hits.total and not outcome.stopped and _restricted(request.scope):
             wide = replace(request, scope=_open(request.scope), output="matches", before=0, after=0)
             more = Hits("matches", enough=1)
-            self._probe(lambda probe: self._grep(wide, probe, more))
+            self._probe(clock, lambda probe: self._grep(wide, probe, more))
             outcome.hint = _hidden_hint(bool(more.total))
         return hits, outcome
 
-    def _probe(self, search: Callable[[Clock], object]) -> None:
+    def _probe(self, done: Clock, search: Callable[[Clock], object]) -> None:
         """Make a search of which only matters whether it finds anything; briefly."""
+        seconds = min(max((done.seconds - done.left) * _PROBE_SHARE, _PROBE_MIN), _PROBE_MAX)
         try:
-            search(Clock(min(self._options.seconds, _PROBE_SECONDS), self._check_cancel))
+            search(Clock(seconds, self._check_cancel))
         except (TimeUp, Enough):
             return
 

@@ -16,6 +16,9 @@ from xun_builtin_tools.search.regex.matcher import Matcher
 from xun_builtin_tools.search.regex.parse import Parsed, PatternError, parse, parse_literal
 from xun_builtin_tools.search.wildcards import (
     PatternSyntaxError,
+    Set,
+    Token,
+    Wild,
     expand_braces,
     glob_tokens,
     to_regex,
@@ -66,6 +69,8 @@ class NamePattern:
     negated: bool = False
     basename: bool = False
     """The pattern has no slash and is held against the last part of a path only."""
+    endings: tuple[str, ...] = ("",)
+    """Every path that the expression takes ends with one of these."""
 
     def matches(self, path: str) -> bool:
         """Return whether the file *path*, relative to the root, is wanted."""
@@ -91,7 +96,8 @@ def path_pattern(pattern: str, scope: Scope, case_sensitive: bool) -> NamePatter
         )
     if any(char in _MAGIC for char in text) and _is_file(scope.folder / text):
         return NamePattern(pattern, re.compile(re.escape(text)))
-    return NamePattern(pattern, _compiled(pattern, text, 0 if case_sensitive else re.IGNORECASE))
+    regex, endings = _compiled(pattern, text, 0 if case_sensitive else re.IGNORECASE)
+    return NamePattern(pattern, regex, endings=endings if case_sensitive else ("",))
 
 
 def file_filter(pattern: str) -> NamePattern:
@@ -112,15 +118,25 @@ def file_filter(pattern: str) -> NamePattern:
     if text.endswith("/"):
         # What names a folder means what is in it.
         basename, text = False, ("**/" if basename else "") + text + "**"
-    return NamePattern(pattern, _compiled(pattern, text, 0), negated, basename)
+    return NamePattern(pattern, _compiled(pattern, text, 0)[0], negated, basename)
 
 
-def _compiled(pattern: str, text: str, flags: int) -> re.Pattern[str]:
+def _compiled(pattern: str, text: str, flags: int) -> tuple[re.Pattern[str], tuple[str, ...]]:
     try:
-        parts = [to_regex(glob_tokens(part)) for part in expand_braces(text)]
-        return re.compile("|".join(f"(?:{part})" for part in parts), flags)
+        parts = [glob_tokens(part) for part in expand_braces(text)]
+        regex = re.compile("|".join(f"(?:{to_regex(part)})" for part in parts), flags)
     except (PatternSyntaxError, re.error) as exc:
         raise SearchError(f"The pattern {pattern!r} is broken: {exc}.", kind="bad_pattern") from None
+    return regex, tuple({_ending(part) for part in parts})
+
+
+def _ending(tokens: list[Token]) -> str:
+    plain = ""
+    for token in reversed(tokens):
+        if isinstance(token, Wild | Set):
+            break
+        plain = token + plain
+    return plain
 
 
 def _is_file(path: Path) -> bool:

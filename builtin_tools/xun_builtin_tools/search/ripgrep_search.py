@@ -35,6 +35,9 @@ _UNREADABLE = re.compile(
 _BROKEN_IGNORE = re.compile(rb"error parsing glob|regex parse error|line \d+: error")
 
 
+_LISTED = b"/" + IGNORE_FILE.encode() + b"\0"
+
+
 class Unequal(Exception):
     """ripgrep would not give the same result here."""
 
@@ -106,18 +109,20 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
     """
     with ExitStack() as stack:
         place = _Place(request.scope, stack)
-        arguments = ["--files", "--null", *place.arguments, *place.last]
+        # Hidden files are listed in any case, so that the ignore files among them are seen.
+        arguments = ["--files", "--null", *place.arguments, "--hidden", *place.last]
         run = stack.enter_context(RipgrepRun(program, arguments, place.folder, clock))
-        folders = _Folders(request.scope) if request.scope.outer is not None else None
+        watch = _IgnoreFiles(request.scope) if request.scope.outer is not None else None
         strip = len(place.target)
-        fullmatch = request.pattern.regex.fullmatch
+        fullmatch, endings = request.pattern.regex.fullmatch, request.pattern.endings
         simple = request.scope.hidden and not request.scope.closed
         # While ripgrep goes on, each batch is looked through: that is why this is not done at the end.
         for batch in run.batches(b"\0"):
             paths = os.fsdecode(batch[:-1]).split("\0")
-            if folders is not None:
-                folders.check({path[strip:].rpartition("/")[0] for path in paths})
-            matching = [path for path in paths if fullmatch(path, strip)]
+            if watch is not None:
+                watch.look(batch, paths, strip)
+            # The ending of a string is looked at far faster than an expression is.
+            matching = [path for path in paths if path.endswith(endings) and fullmatch(path, strip)]
             if simple:
                 found.extend([path[strip:] for path in matching])
             else:
@@ -125,31 +130,65 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
         _check_stderr(run.stderr)
 
 
-class _Folders:
-    """Looks at the ignore file of every folder that files were found in, and of those above."""
+class _IgnoreFiles:
+    """Looks at the ignore files of a listing: whether ripgrep reads them as git does.
+
+    One that is itself ignored is not listed. Where a rule ignores such files, every folder is looked
+    into for one; without such a rule only a file that ignores itself, leaves other files of its folder
+    visible and is not plain could be missed.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self._root = str(scope.folder).rstrip("/") + "/"
-        self._seen: set[str] = set()
-        self.check({""})
+        self._batches: list[tuple[list[str], int]] = []
+        self._everywhere = any(map(_ignores_its_kind, scope.outer.sets if scope.outer else ()))
+        self._check("")
 
-    def check(self, folders: set[str]) -> None:
-        """Raise `Unequal` when one of the folders has an ignore file that is not plain."""
-        for folder in folders - self._seen:
+    def look(self, batch: bytes, paths: list[str], strip: int) -> None:
+        """Look at one batch of a listing, raw and as paths whose first *strip* characters do not count.
+
+        Raises:
+            Unequal: One of the folders has an ignore file that is not plain.
+        """
+        self._batches.append((paths, strip))
+        if _LISTED in batch:
+            for path in paths:
+                if path.endswith("/" + IGNORE_FILE):
+                    self._check(path[strip : -len(IGNORE_FILE)])
+        if self._everywhere:
+            for seen, start in self._batches:
+                self._check_all({path[start:].rpartition("/")[0] for path in seen})
+            self._batches.clear()
+
+    def _check(self, folder: str) -> None:
+        rules = _check_ignore_file(f"{self._root}{folder}{IGNORE_FILE}", folder)
+        if rules is not None and _ignores_its_kind(rules):
+            self._everywhere = True
+
+    def _check_all(self, folders: set[str]) -> None:
+        done = set()
+        for folder in folders:
             above = folder
-            while above not in self._seen:
-                self._seen.add(above)
+            while above and above not in done:
+                done.add(above)
                 _check_ignore_file(f"{self._root}{above}/{IGNORE_FILE}")
                 above = above.rpartition("/")[0]
 
 
-def _check_ignore_file(path: str) -> None:
+def _ignores_its_kind(rules: RuleSet) -> bool:
+    return bool(rules.decide(f"{rules.folder}any/{IGNORE_FILE}", IGNORE_FILE, False))
+
+
+def _check_ignore_file(path: str, folder: str = "") -> RuleSet | None:
     try:
         data = read_ignore_file(path)
     except OSError:
         raise Unequal from None
-    if data is not None:
-        _require_plain(RuleSet(data))
+    if data is None:
+        return None
+    rules = RuleSet(data, folder)
+    _require_plain(rules)
+    return rules
 
 
 def _check_stderr(stderr: bytes) -> None:
@@ -257,19 +296,23 @@ class _Reader:
         self.request = request
         self.place = place
         self.hits = hits
-        self.visibility = Visibility(request.scope.folder, request.scope.outer) if request.scope.outer else None
+        # A filter has files listed that are ignored; without one ripgrep's word is enough.
+        outer = request.scope.outer if request.filter is not None else None
+        self.visibility = Visibility(request.scope.folder, outer) if outer is not None else None
         self.path: str | None = None
         self.lines: list[Line] = []
         self.count = 0
 
     def read_paths(self, batches: Iterator[bytes]) -> None:
         """Take in a list of paths only."""
-        # Without a filter, which has files that are ignored listed too, ripgrep's word is enough.
-        visibility = self.visibility if self.request.filter is not None else None
         for batch in batches:
-            for path in map(self.place.relative, os.fsdecode(batch[:-1]).split("\0")):
-                if path is not None and (visibility is None or visibility.shows(path)):
+            for path in map(self._wanted, os.fsdecode(batch[:-1]).split("\0")):
+                if path is not None:
                     self.hits.add(path, [], 1)
+
+    def _wanted(self, raw: str) -> str | None:
+        path = self.place.relative(raw)
+        return path if path is None or self.visibility is None or self.visibility.shows(path) else None
 
     def read(self, messages: Iterator[bytes]) -> None:
         """Take all messages in."""
@@ -289,10 +332,7 @@ class _Reader:
 
     def _begin(self, data: dict[str, Any]) -> None:
         self.lines, self.count = [], 0
-        path = self.place.relative(_text(data["path"], "surrogateescape"))
-        if path is not None and self.visibility is not None and not self.visibility.shows(path):
-            path = None
-        self.path = path
+        self.path = self._wanted(_text(data["path"], "surrogateescape"))
 
     def _end(self, data: dict[str, Any]) -> None:
         offset = data.get("binary_offset")
