@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,32 @@ def test_106_nobody_to_ask_is_an_error_and_never_hangs():
         agent.instruct("go").execute()
     [text] = [message.text for message in agent.history if message.role == "tool"]
     assert "Nobody can be asked" in text and "auto_confirm" in text
+
+
+async def test_question_from_a_tool_without_a_run_is_asked_in_the_loop_of_the_caller():
+    """As `/tool` does it: the chooser's future belongs to the loop that answers."""
+    here = asyncio.get_running_loop()
+    futures: list[asyncio.Future[Any]] = []
+
+    class InLoop:
+        async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+            futures.append(asyncio.get_running_loop().create_future())
+            return await futures[0]
+
+    def tool(ctx: ToolCallContext[Any]) -> str:
+        ctx.agent.record(Notice(text="from a worker thread"))
+        return ctx.agent.get_choice("Which?", ["a", "b"]).choice
+
+    agent: Agent[Any] = Agent(toolbox=ToolBox(tool), chooser=InLoop())
+    listened: list[int] = []
+    agent.listener = lambda event: listened.append(threading.get_ident())
+    call = asyncio.create_task(agent.toolbox.acall_tool(agent, "tool", {}, None))
+    while not futures:
+        await asyncio.sleep(0.001)
+    assert futures[0].get_loop() is here
+    futures[0].set_result(ChoiceOutcome("b"))
+    assert (await asyncio.wait_for(call, 5)).unwrap() == "b"
+    assert listened == [threading.get_ident()]
 
 
 def test_question_from_a_tool_of_a_run():

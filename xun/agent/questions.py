@@ -11,7 +11,7 @@ from xun.agent.cancel import waking
 from xun.choice import ChoiceOutcome, ChoiceRequest, Option
 from xun.errors import CancelledError, Denied
 from xun.events import Notice
-from xun.tools.running import run_blocking
+from xun.tools.running import HOME, run_blocking
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -72,12 +72,12 @@ def _default(agent: Agent[Any], request: ChoiceRequest) -> Any:
 
 
 def _wait_for(agent: Agent[Any], coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run *coroutine* from the sync code of a tool: in the run's own loop where there is one.
+    """Run *coroutine* from the sync code of a tool: in the run's own loop, or the one that waits for this thread.
 
     Raises:
         RuntimeError: Called on the engine's own loop, which would wait for itself.
     """
-    loop = agent.current_loop()
+    loop = agent.current_loop() or HOME.get()
     if loop is None or loop.is_closed():
         return run_blocking(coroutine)
     try:

@@ -13,6 +13,7 @@ from xun.agent.hooks import Hooks
 from xun.events import Event
 from xun.messages import Message, Usage
 from xun.result import ErrorInfo, Result
+from xun.tools.running import HOME
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -104,9 +105,23 @@ class RunState:
             self.parent.add_usage(usage)
 
     def record(self, event: Event) -> None:
-        """Put *event* into the running stream, or to the listener outside a run; from any thread."""
+        """Put *event* into the running stream, or give it to the listener outside a run; from any thread.
+
+        From the worker thread of a tool the listener is called in the event loop that waits for the tool.
+        """
         run = self._run
         if run is not None and run.begun:
             run.channel.put(event)
         elif self.listener is not None:
-            self.listener(event)
+            home = HOME.get()
+            if home is None or home.is_closed() or _running() is home:
+                self.listener(event)
+            else:
+                home.call_soon_threadsafe(self.listener, event)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

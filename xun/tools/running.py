@@ -14,6 +14,10 @@ from xun.tools.function import Function
 T = TypeVar("T")
 
 
+HOME: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar("xun_home_loop", default=None)
+"""The event loop that waits for the worker thread which this is; questions of a tool are asked there."""
+
+
 class ToolExit(Exception):
     """A tool asked the whole process to end; carried past the event loop, which such an exception would break.
 
@@ -74,6 +78,7 @@ async def in_thread(call: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
+    context.run(HOME.set, loop)
 
     def settle(value: Any, error: BaseException | None) -> None:
         if future.done():
