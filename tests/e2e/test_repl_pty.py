@@ -159,6 +159,16 @@ def test_one_ctrl_c_never_leaves_and_the_second_does_with_the_way_back(start: St
     assert terminal.modes_left_on() == set()
 
 
+def test_two_ctrl_c_on_a_running_turn_stop_it_and_stay(start: Start) -> None:
+    terminal = start()
+    terminal.send("slow\r")
+    terminal.wait("tick 1")
+    terminal.send("\x03\x03")
+    terminal.wait("Interrupted. What came so far is kept.")
+    terminal.send("hello\r")
+    terminal.wait("You said")
+
+
 def test_a_paste_submits_nothing_and_arrives_whole(start: Start) -> None:
     terminal = start()
     terminal.send("\x1b[200~one\r\ntwo\rthree\n\x1b[201~")
@@ -256,6 +266,46 @@ def test_idle_costs_nothing(start: Start) -> None:
     before = terminal.cpu_seconds()
     terminal.read(4.0)
     assert terminal.cpu_seconds() - before <= 0.02
+
+
+def test_a_long_session_costs_no_more_than_a_short_one(start: Start) -> None:
+    terminal = start()
+    terminal.drawn = False
+    terminal.send("wait 3\r")
+    terminal.read(0.5)
+    before = terminal.cpu_seconds()
+    terminal.read(2.0)
+    spinner = terminal.cpu_seconds() - before
+    terminal.read(1.5)
+    memory = terminal.memory()
+    terminal.send("flood 300\r")
+    while b"end of flood" not in terminal.raw[-2_000:]:
+        terminal.read(0.2)
+    terminal.read(0.5)
+    assert terminal.memory() - memory < 40, "300 turns of 20 kB"
+    terminal.send("wait 3\r")
+    terminal.read(0.5)
+    before = terminal.cpu_seconds()
+    terminal.read(2.0)
+    assert terminal.cpu_seconds() - before <= 1.5 * spinner + 0.03
+    terminal.read(1.5)
+    before = terminal.cpu_seconds()
+    for char in "twenty characters ok":
+        terminal.send(char)
+        terminal.read(0.03)
+    assert (terminal.cpu_seconds() - before) / 20 < 0.05
+    terminal.send("\x1b[O\x1b[I")
+    before = terminal.cpu_seconds()
+    terminal.read(0.3)
+    assert terminal.cpu_seconds() - before < 0.2
+
+
+def test_an_error_of_ours_in_a_command_ends_nothing(start: Start) -> None:
+    terminal = start()
+    terminal.send("!break\r")
+    terminal.wait("✗ RuntimeError: an error of ours")
+    terminal.send("hello\r")
+    terminal.wait("You said")
 
 
 def test_a_terminated_process_leaves_the_terminal_clean(start: Start) -> None:

@@ -215,7 +215,12 @@ class ScriptedSession:
         )
         return outcome
 
+    def report(self, error: BaseException) -> None:
+        self.emit(ev.Error(kind="internal", message=f"{type(error).__name__}: {error}"))
+
     async def run_shell(self, command: str) -> dict[str, Any]:
+        if command == "break":
+            raise RuntimeError("an error of ours")
         self.emit(ev.ToolStarted(call_id="shell1", tool="shell", args={"command": command}))
         value = {"stdout": "shell output\n", "stderr": "", "returncode": 0}
         self.emit(ev.ToolCompleted(call_id="shell1", tool="shell", result=value, duration_ms=12))
@@ -263,6 +268,8 @@ class ScriptedSession:
             "two": self._two,
             "nasty": self._nasty,
             "bulk": self._bulk,
+            "flood": self._flood,
+            "wait": self._wait,
         }.get(word, self._echo)
         async for event in scene(rest):
             yield event
@@ -288,6 +295,24 @@ class ScriptedSession:
                 await asyncio.sleep(0)
         yield ev.MessageDelta(text="\n\nend of bulk\n")
         yield ev.MessageCompleted(text="x")
+
+    async def _flood(self, rest: str) -> AsyncIterator[ev.Event]:
+        """Many messages and calls with 20 kB of output each."""
+        output = "some output of a tool\n" * 930
+        for number in range(int(rest or "100")):
+            yield ev.MessageDelta(text=f"Message {number} with **some** text.\n\n- a\n- b\n")
+            yield ev.MessageCompleted(text="x")
+            yield ev.ToolStarted(call_id=f"f{number}", tool="bash", args={"command": f"make {number}"})
+            yield ev.ToolOutput(call_id=f"f{number}", text=output)
+            value = {"stdout": output, "stderr": "", "returncode": 0}
+            yield ev.ToolCompleted(call_id=f"f{number}", tool="bash", result=value, content=output)
+            await asyncio.sleep(0)
+        yield ev.MessageDelta(text="end of flood\n")
+        yield ev.MessageCompleted(text="x")
+
+    async def _wait(self, rest: str) -> AsyncIterator[ev.Event]:
+        await asyncio.sleep(float(rest or "60"))
+        yield ev.MessageDelta(text="waited\n")
 
     async def _tool(self, call_id: str, tool: str, args: dict[str, Any], **done: Any) -> AsyncIterator[ev.Event]:
         yield ev.ToolStarted(call_id=call_id, tool=tool, args=args)

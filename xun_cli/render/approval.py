@@ -86,7 +86,8 @@ def first_state(request: ChoiceRequest, *, focused: bool = True, waiting: int = 
     if request.kind in ("command", "write"):
         wanted = "deny" if must_look(request) or wanted == "grant" else wanted
     rows = [option.value for option in request.options]
-    selected = rows.index(wanted) if wanted in rows else max(0, len(rows) - 1) if three(request) else 0
+    cautious = max(0, len(rows) - 1) if three(request) or request.kind == "confirm" else 0
+    selected = rows.index(wanted) if wanted in rows else cautious
     return DialogState(selected=selected, focused=focused, waiting=waiting)
 
 
@@ -200,7 +201,8 @@ def _all_content(request: ChoiceRequest, columns: int, state: DialogState) -> li
     if state.view == "explain":
         return explain_lines(request, columns)
     content = content_lines(request, columns, split=state.split, short=not state.view)
-    if not three(request) and width(safe(request.prompt, prompt=True)) > columns:
+    bare = request.kind == "command" and request.command is None
+    if bare or (not three(request) and width(safe(request.prompt, prompt=True)) > columns):
         return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
     return content
 

@@ -99,6 +99,7 @@ class KeyActions:
         again = now - self._cancelled_at < TWICE
         self._cancelled_at = now
         if self._conversation.interrupt():
+            self._cancelled_at = float("-inf")  # who stops a turn with two presses wants to stay
             self._hint.say("Interrupted.")
         elif self._composer.text:
             self._composer.take()  # into the history, where Up finds it

@@ -16,6 +16,7 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 from xun_cli.render.safe import hides_something
 from xun_cli.render.text import WARN
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLD = re.compile(r"\[pasted #(\d+): [\d,]+ (?:lines|characters)\]")
 
 
@@ -100,8 +101,12 @@ class Composer:
         return Draft(text, shown if text != shown else "")
 
     def expand(self, shown: str) -> str:
-        """Return *shown* with every folded paste in full."""
-        return _FOLD.sub(lambda match: self._folds.get(match.group(), match.group()), shown)
+        """Return *shown* with every folded paste in full, as text that can be encoded.
+
+        A terminal that sends bytes that are no UTF-8 leaves lone surrogates behind.
+        """
+        text = _FOLD.sub(lambda match: self._folds.get(match.group(), match.group()), shown)
+        return _SURROGATE.sub("\ufffd", text)
 
     def put(self, text: str) -> None:
         """Replace the draft."""

@@ -292,14 +292,20 @@ class Conversation:
             self._held.append(draft)
             self._host.refresh()
             return
+        try:
+            await self._do(self.session, text, draft.shown)
+        except Exception as error:  # noqa: BLE001 - the driver's edge: a bug in one command must not end the session
+            self.session.report(error)
+
+    async def _do(self, session: Session, text: str, shown: str) -> None:
         from xun_cli.commands.registry import is_command
 
         if is_command(text):
             await self._command(text)
         elif text.startswith("!") and text[1:].strip():
-            await self.session.run_shell(text[1:].strip())
+            await session.run_shell(text[1:].strip())
         else:
-            await self._submit(text, draft.shown)
+            await self._submit(text, shown)
 
     async def _submit(self, text: str, shown: str = "") -> None:
         if self.session is None:

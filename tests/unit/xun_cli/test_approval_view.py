@@ -135,6 +135,16 @@ def test_grant_is_never_preselected() -> None:
     assert request.options[first_state(request).selected].value == "deny"
 
 
+def test_a_confirmation_without_a_default_preselects_no() -> None:
+    request = ChoiceRequest("q", "confirm", "Sure?", (Option(True, "Yes", "y"), Option(False, "No", "n")))
+    assert first_state(request).selected == 1
+
+
+def test_a_command_that_came_without_its_parts_is_still_shown() -> None:
+    request = replace(command_request("make"), command=None, prompt="Run make?")
+    assert "Run make?" in plain_lines(approval_view(request, 80, 20, first_state(request)))
+
+
 def test_hidden_characters_preselect_deny_and_switch_the_grant_off() -> None:
     request = write_request(files=(FileDiff("/proj/a\u202eb", "update", DIFF),))
     assert request.options[first_state(request).selected].value == "deny"

@@ -100,3 +100,9 @@ def test_wrong_key_settings_are_named_and_leave_the_default() -> None:
     assert keys.keys["todo"] == tuple((key,) for key in DEFAULTS["todo"])
     assert "did you mean steer?" in keys.problems[0]
     assert "'ctrl+t' is no key" in keys.problems[1]
+
+
+def test_what_is_sent_can_always_be_encoded() -> None:
+    draft = composer()
+    draft.put("caf\udcc3 \ud800")
+    assert draft.take().text == "caf\ufffd \ufffd"
