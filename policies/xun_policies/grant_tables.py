@@ -30,7 +30,12 @@ NEVER = wordset(
     "telnet ftp awk gawk mawk nawk sed ed ex tee vim vi nano emacs less more man most bat top tar zip unzip "
     "crontab at batch sqlite3 psql mysql openssl gpg mapfile readarray read enable compgen complete hash bind "
     "export declare typeset local readonly set unset shopt alias unalias history fc jobs wait coproc printf test "
-    "[ cd pushd popd"
+    "[ cd pushd popd java jshell groovy scala kotlin erl elixir iex racket guile sbcl clisp ocaml ghc runghc "
+    "swift tsx ts-node busybox toybox pkexec runuser firejail proot fakeroot sg newgrp expect screen tmux "
+    "systemd-run dbus-run-session ssh-agent eatmydata prlimit setpriv capsh unbuffer rlwrap hyperfine direnv nix "
+    "nix-shell guix vagrant ansible bwrap runcon numactl chpst daemonize start-stop-daemon xvfb-run ptyxis "
+    "gnome-terminal xterm coffee dart nu elvish xonsh rc es mksh ash wish pdb gdbserver lldb rr valgrind perf "
+    "bpftrace"
 )
 """Commands that run, change or send whatever they are given: only an exact command is offered."""
 

@@ -159,8 +159,8 @@ def is_wide(tokens: Sequence[str]) -> bool:
     """Tell whether a prefix grant of *tokens* would let nearly anything through, such as ``python`` or ``sudo``."""
     name = tokens[0].rsplit("/", 1)[-1]
     if len(tokens) == 1:
-        return name in NEVER or name in TWO_WORDS
-    if name in NEVER:
+        return _runs_anything(name) or name in TWO_WORDS
+    if _runs_anything(name):
         return not (name.startswith("python") and len(tokens) >= 3 and tokens[1] == "-m")
     return tokens[1].startswith("-") or f"{name}/{tokens[1]}" in EXACT_PAIRS
 
@@ -175,9 +175,9 @@ def offer(words: Sequence[str]) -> CommandGrant:
 
 def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     name = words[0].rsplit("/", 1)[-1]
-    if name in ("python", "python3") and len(words) >= 3 and words[1] == "-m" and words[2] in PYTHON_MODULES:
+    if name.rstrip("0123456789.") == "python" and len(words) >= 3 and words[1] == "-m" and words[2] in PYTHON_MODULES:
         return tuple(words[:3])
-    if name in NEVER:
+    if _runs_anything(name):
         return None
     size = 2 if name in TWO_WORDS else 1
     if size == 2 and len(words) >= 2 and f"{name}/{words[1]}" in THREE_WORDS:
@@ -186,6 +186,11 @@ def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     if len(prefix) < size or any(not _plain(word) for word in prefix[1:]):
         return None
     return prefix
+
+
+def _runs_anything(name: str) -> bool:
+    """Tell whether *name*, with or without a version as in ``python3.12``, is in the table of such commands."""
+    return name in NEVER or name.rstrip("0123456789.-") in NEVER
 
 
 def _plain(word: str) -> bool:

@@ -74,7 +74,8 @@ class Judge:
         self._scope = scope
         self._rules = defaults.rules()
         self._places = Places(scope.cwd, scope.roots, scope.home, policy.cache)
-        self._lookup: Lookup | None = None
+        path = scope.path
+        self._lookup = Lookup(os.environ.get("PATH", DEFAULT_PATH) if path is None else path, self._places)
         self.outside = not self._places.holds(self._places.cwd)
 
     @property
@@ -155,9 +156,6 @@ class Judge:
 
     def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool) -> Judgement:
         """Return an allowance, unless PATH or the repository's configuration speaks against it."""
-        if self._lookup is None:
-            path = self._scope.path
-            self._lookup = Lookup(os.environ.get("PATH", DEFAULT_PATH) if path is None else path, self._places)
         finding = self._lookup.finding(name)
         if finding is None and name in _HELPERS:
             finding = self._lookup.finding(_HELPERS[name])
@@ -181,27 +179,37 @@ class Judge:
         if found.rule == "path" or not self._grantable(words, cwds, git_cwds):
             return found
         texts = [word.text for word in words]
-        entry = self._policy.command_allowlist.covers(texts)
         normal = texts if tokens is None else [word.text for word in tokens]
-        if entry is None and tokens is not None and normal != texts:
+        if "/" not in texts[0]:
+            finding = self._lookup.finding(texts[0])
+            if finding is not None:
+                # A grant for a suspect file names that file: the bare name must not run another one some day.
+                file = self._lookup.suspect(texts[0])
+                if not file:
+                    return Judgement(False, "lookup", finding)
+                texts, normal = [file, *texts[1:]], [file, *normal[1:]]
+                found = Judgement(False, "lookup", finding) if found.rule == "not-listed" else found
+        return self._entry(texts, normal) or _offered(found, words, texts, normal if tokens is not None else None)
+
+    def _entry(self, texts: list[str], normal: list[str]) -> Judgement | None:
+        """Return the allowance of an entry for *texts*, or as a prefix for *normal*, which lacks git's globals."""
+        entry = self._policy.command_allowlist.covers(texts)
+        if entry is None and normal != texts:
             entry = self._policy.command_allowlist.covers(normal)
             entry = None if entry is not None and entry.exact else entry
-        if entry is not None:
-            kind = "granted command" if entry.exact else "granted prefix"
-            return Judgement(True, "granted", f'{kind} "{entry.text}"')
-        grant = CommandGrant(tuple(texts), True) if tokens is None or found.rule in ("guard", "glob") else offer(normal)
-        if grant.exact:
-            if any(word.glob for word in words):
-                return found
-            grant = CommandGrant(tuple(texts), True)
-        return Judgement(False, found.rule, found.reason, grant)
+        if entry is None:
+            return None
+        kind = "granted command" if entry.exact else "granted prefix"
+        return Judgement(True, "granted", f'{kind} "{entry.text}"')
 
     def _grantable(self, words: list[Word], cwds: Cwds, git_cwds: Cwds) -> bool:
         """Tell whether the path rules, which no grant waives, hold for *words*."""
         name = words[0].text
         if "/" in name:
             # A path names another file in another folder: it counts from the workspace's folder only.
-            if self._places.outside(name, cwds) is not None or (name[0] != "/" and cwds != self._places.roots[:1]):
+            # Its folder must be inside; the file itself may be a link, as the python of a venv is.
+            folder = name.rpartition("/")[0] or "/"
+            if self._places.outside(folder, cwds) is not None or (name[0] != "/" and cwds != self._places.roots[:1]):
                 return False
             if "/../" in f"/{name}":
                 return False
@@ -319,6 +327,16 @@ class Judge:
             targets = self.cd_targets(command.words[1:], cwds) if cwds else None
             return targets or (), cwds
         return cwds, cwds
+
+
+def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list[str] | None) -> Judgement:
+    """Return *found* with what could be granted; *normal* is None when git's global options are not free."""
+    grant = CommandGrant(tuple(texts), True) if normal is None or found.rule in ("guard", "glob") else offer(normal)
+    if grant.exact:
+        if any(word.glob for word in words):
+            return found  # what a pattern stands for can change, so nothing about it is exact
+        grant = CommandGrant(tuple(texts), True)
+    return Judgement(False, found.rule, found.reason, grant)
 
 
 def _project_file(name: str, places: Places, cwds: Cwds) -> str | None:

@@ -21,12 +21,13 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class Lookup:
     """Finds names that PATH resolves inside the workspace or in a folder that everybody may write."""
 
-    __slots__ = ("_folders", "_known", "_marks", "_places")
+    __slots__ = ("_folders", "_known", "_marks", "_places", "_suspects")
 
     def __init__(self, path: str, places: Places) -> None:
         self._places = places
         self._folders = path.split(":")
         self._marks: list[Any] = []
+        self._suspects: dict[str, str] = {}
         self._known: dict[str, tuple[list[Any], str | None]] = places.cache.setdefault(
             ("lookup", path, places.roots), {}
         )
@@ -47,6 +48,10 @@ class Lookup:
             self._known.pop(name, None)
         return reason
 
+    def suspect(self, name: str) -> str:
+        """Return the file that the last `finding` for *name* is about; "" when it is not known."""
+        return self._suspects.get(name, "")
+
     def _marked(self, count: int) -> list[Any]:
         """Return what the first *count* folders look like now."""
         while len(self._marks) < count:
@@ -66,6 +71,7 @@ class Lookup:
             if not stat_bits.S_ISREG(info.st_mode) or not info.st_mode & 0o111:
                 continue
             real = real_path(file)
+            self._suspects[name] = file
             if self._places.holds(real) or self._places.holds(real_path(folder)):
                 return f"{name} would run {file}, a file of the workspace", count, False
             if _open_to_all(folder) or _open_to_all(os.path.dirname(real)):

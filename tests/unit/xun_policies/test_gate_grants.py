@@ -78,7 +78,7 @@ def test_what_is_not_offered(text: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(NEVER))
 def test_no_interpreter_and_no_wrapper_is_offered_as_a_prefix(name: str) -> None:
-    for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x"):
+    for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x", f"{name}3.12 x", f"bin/{name} x"):
         for grant in judge(text).grants:
             assert grant.exact, text
     assert is_wide([name])

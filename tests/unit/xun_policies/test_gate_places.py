@@ -158,7 +158,28 @@ def test_a_name_that_path_finds_in_the_workspace_asks_until_granted(tree: Tree) 
     for grant in verdict.grants:
         tree.policy.command_allowlist.add(grant.tokens, grant.exact)
     assert tree.allowed("pytest -q")
+    assert tree.allowed("pytest -q tests"), "the program is granted, not the one command"
     assert tree.allowed("ls"), "other names are untouched"
+
+
+def test_a_granted_name_is_not_another_file_some_day(tree: Tree) -> None:
+    tree.path = f"{tree.work}/.venv/bin:{SYSTEM_PATH}"
+    tree.policy.command_allowlist.add(["touch"])
+    assert tree.allowed("touch x")
+    executable(tree.work / ".venv" / "bin" / "touch")
+    verdict = tree.judge("touch x")
+    assert not verdict.allowed
+    assert [grant.tokens for grant in verdict.grants] == [(f"{tree.work}/.venv/bin/touch",)]
+
+
+def test_the_linked_python_of_a_venv_can_be_granted(tree: Tree) -> None:
+    (tree.work / ".venv" / "bin").mkdir(parents=True)
+    (tree.work / ".venv" / "bin" / "python").symlink_to("/usr/bin/python3")
+    verdict = tree.judge(".venv/bin/python -m pytest -q")
+    assert [grant.tokens for grant in verdict.grants] == [(".venv/bin/python", "-m", "pytest")]
+    tree.policy.command_allowlist.add(verdict.grants[0].tokens)
+    assert tree.allowed(".venv/bin/python -m pytest tests")
+    assert not tree.allowed(".venv/bin/python x.py")
 
 
 def test_a_link_on_path_into_the_workspace_asks(tree: Tree, tmp_path: Path) -> None:
