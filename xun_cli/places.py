@@ -147,8 +147,8 @@ def read_private(path: Path, limit: int) -> bytes:
     return data
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Write *data* to *path*, 0600, whole or not at all.
+def write_private(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write *data* to *path*, 0600, whole or not at all; *durable*: also after a power cut.
 
     Raises:
         OSError: It can't be written; the old file is then unchanged.
@@ -160,7 +160,8 @@ def write_private(path: Path, data: bytes) -> None:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temp.replace(path)
     except BaseException:
         temp.unlink(missing_ok=True)

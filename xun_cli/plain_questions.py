@@ -32,8 +32,7 @@ def question_text(request: ChoiceRequest, columns: int, waiting: int = 0) -> str
     who = "" if request.agent == "main" else f" ({safe(request.agent, multiline=False)})"
     lines = [f"QUESTION{who}: {safe(request.prompt, multiline=False, prompt=True)}"]
     risk, _ = risk_words(request.risk)
-    if risk and request.risk is not None:
-        lines.append(f"{risk} {safe(request.risk.reason, multiline=False, prompt=True)}".rstrip())
+    lines += [risk] if risk else []
     content = plain_lines(content_lines(request, columns))
     lines += [content] if content.strip() else []
     lines += [_row(number, text) for number, text in enumerate(_answers(request), 1)]

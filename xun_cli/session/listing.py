@@ -95,7 +95,7 @@ class Summary:
         """Keep the summary of the first *size* bytes of *path*; a failure costs only time later."""
         data = {"size": size, **asdict(self)}
         try:
-            write_private(_info_path(path), lines.to_line(data).encode())
+            write_private(_info_path(path), lines.to_line(data).encode(), durable=False)
         except OSError:
             return
 

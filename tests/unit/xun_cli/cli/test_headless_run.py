@@ -292,6 +292,17 @@ def test_resume_goes_on(folder: Path) -> None:
     assert (missing.returncode, missing.stdout) == (2, "")
 
 
+def test_damaged_session_goes_on_and_says_so(folder: Path) -> None:
+    run(folder, "-p", "--model", script(folder, [{"text": "one"}]), "first")
+    path = stored(folder)[0]
+    path.write_bytes(path.read_bytes() + b"\0" * 1000 + b'{"v":1,"seq":')
+    done = run(folder, "-p", "-c", "--model", script(folder, [{"text": "two"}]), "second")
+    assert (done.returncode, done.stdout) == (0, "two\n")
+    assert "damaged" in done.stderr
+    assert path.with_name(path.name + ".torn").exists()
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
 def test_step_limit_is_exit_5(folder: Path) -> None:
     done = run(folder, "-p", "--max-steps", "1", "--model", script(folder, REPLACE), "x")
     assert done.returncode == 5

@@ -85,6 +85,14 @@ def test_grant_covers_the_next_write(folder: Path) -> None:
     assert done.stdout.split("Paths that are written unasked")[1].startswith(" (1):")
 
 
+def test_grants_are_there_after_a_resume(folder: Path) -> None:
+    first = piped(folder, "change it\n1b\n/policy show\n")
+    again = piped(folder, "/policy show\n", "-c")
+    shown = [done.stdout.split("Commands that run unasked")[1].split("To go on")[0] for done in (first, again)]
+    assert shown[0] == shown[1]
+    assert "dialog" in shown[0]
+
+
 def test_end_of_input_denies_and_leaves(folder: Path) -> None:
     done = piped(folder, "change it\n")
     assert done.returncode == 0

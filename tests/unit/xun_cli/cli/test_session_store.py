@@ -101,7 +101,7 @@ def test_deltas_are_not_stored(places: Places, tmp_path: Path) -> None:
 
 
 def test_cut_at_every_byte(places: Places, tmp_path: Path) -> None:
-    items = conversation(4)
+    items = conversation(3)
     path = saved(places, tmp_path, items)
     data = path.read_bytes()
     ends = [place + 1 for place, byte in enumerate(data) if byte == 10]
