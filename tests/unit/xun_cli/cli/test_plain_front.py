@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -197,6 +198,25 @@ def test_ctrl_c_interrupts_then_leaves(folder: Path) -> None:
     terminal.wait("again within 2 seconds")
     terminal.child.sendintr()
     terminal.wait("xun -r ")
+    assert terminal.code() == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_closes_the_session(folder: Path, number: signal.Signals, code: int) -> None:
+    terminal = Terminal(folder, "--model", script(folder, [{"delay": 600, "text": "never"}]))
+    terminal.wait("> ")
+    terminal.type("wait")
+    time.sleep(0.5)
+    terminal.child.kill(number)
+    assert terminal.code() == code
+    store = next((folder.parent / "home" / "data" / "sessions").glob("*/*.jsonl")).read_text()
+    assert '"session.ended"' in store.splitlines()[-1]
+
+
+def test_ctrl_d_leaves(folder: Path) -> None:
+    terminal = Terminal(folder, "--model", script(folder, [{"text": "ok"}]))
+    terminal.wait("> ")
+    terminal.child.sendeof()
     assert terminal.code() == 0
 
 
