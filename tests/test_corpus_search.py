@@ -9,11 +9,11 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from xun.agent.agent import Agent
 from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
@@ -129,7 +129,7 @@ def run(row: dict[str, Any], tmp_path: Path, toolbox: ToolBox) -> tuple[Any, str
     root = tmp_path / "ws"
     if not root.exists():
         make_tree(root, tmp_path / "outside", row["tree"], row["git"])
-    agent = SimpleNamespace(workspace=Workspace(root))
+    agent = Agent(toolbox=toolbox, workspace=Workspace(root))
     arguments = json.loads(_placed(json.dumps(row["args"]), str(root), str(tmp_path / "outside")))
     start = time.monotonic()
     result = toolbox.call_tool(agent, row["tool"], arguments, None)

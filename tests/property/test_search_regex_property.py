@@ -42,8 +42,8 @@ ATOMS = [
     " ",
     "()",
 ]
-# ripgrep 13 misses some empty matches at word boundaries beside line breaks.
-MULTI = [*(atom for atom in ATOMS if atom not in ("\\b", "\\B")), "\\n", "[^b]", "\\r?\\n"]
+# ripgrep 13 misses some empty matches at word boundaries and line ends beside line breaks.
+MULTI = [*(atom for atom in ATOMS if atom not in ("\\b", "\\B", "$")), "\\n", "[^b]", "\\r?\\n"]
 MARKS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}"]
 CHARS = ["a", "b", "é", "K", "k", "1", " ", ".", "_", "\n", "\n", "\r\n", "日"]
 

@@ -87,7 +87,7 @@ def to_text(data: bytes, codec: str | None, *, whole: bool) -> Text | None:
     if data.startswith(_UTF8_BOM):
         data, named = data[3:], None
     if named is not None and named != "utf-8":
-        text = data.decode(named, "replace").removeprefix("\ufeff")
+        text = (_windows_1252(data) if named == "cp1252" else data.decode(named, "replace")).removeprefix("\ufeff")
         end = text.find("\0")
         if 0 <= end < _SNIFFED:
             return None
@@ -101,6 +101,12 @@ def to_text(data: bytes, codec: str | None, *, whole: bool) -> Text | None:
         return Text(data.decode(), False)
     except UnicodeDecodeError:
         return Text(data.decode("utf-8", "surrogateescape"), True)
+
+
+def _windows_1252(data: bytes) -> str:
+    """Decode as the web platform does: the five bytes without a character stand for themselves."""
+    high = {code: bytes((code,)).decode("cp1252", "ignore") or chr(code) for code in range(0x80, 0xA0)}
+    return data.decode("latin-1").translate(high)
 
 
 def shown(text: str) -> str:

@@ -24,8 +24,8 @@ from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import find_ripgrep
 from xun_builtin_tools.search.walk import Folder, Walk
 
-# A look at what was left out may take this part of the time of the search itself.
-_PROBE_SHARE, _PROBE_MIN, _PROBE_MAX = 0.2, 0.05, 2.0
+# A look at what was left out may take this many seconds, and after a longer search this part of its time.
+_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.2, 2.0
 
 Backend = Literal["auto", "python", "ripgrep"]
 
@@ -103,7 +103,8 @@ class Engine:
 
     def _probe(self, done: Clock, search: Callable[[Clock], object]) -> None:
         """Make a search of which only matters whether it finds anything; briefly."""
-        seconds = min(max((done.seconds - done.left) * _PROBE_SHARE, _PROBE_MIN), _PROBE_MAX)
+        taken = done.seconds - done.left
+        seconds = _PROBE_SECONDS if taken < _PROBE_SECONDS else min(taken * _PROBE_SHARE, _PROBE_MAX)
         try:
             search(Clock(seconds, self._check_cancel))
         except (TimeUp, Enough):

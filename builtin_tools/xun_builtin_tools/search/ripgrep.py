@@ -119,6 +119,11 @@ class RipgrepRun:
             yield from batch[: -len(end)].split(end)
 
     @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    @property
     def status(self) -> int:
         """The exit status: 0 found, 1 nothing found, 2 something went wrong."""
         return self._process.wait()

@@ -21,6 +21,7 @@ from xun_builtin_tools.search.gitignore import RuleSet
 from xun_builtin_tools.search.hits import Hits, Line
 from xun_builtin_tools.search.ignore_rules import IGNORE_FILE, OuterRules, read_ignore_file
 from xun_builtin_tools.search.limits import MAX_HITS, Clock
+from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import RipgrepRun
 from xun_builtin_tools.search.visible import Visibility
@@ -254,7 +255,7 @@ class RipgrepSearch:
         source = self.request.parsed.source
         if self.request.literal:
             source = _META.sub(r"\\\1", source)
-        elif not self.request.parsed.exact:
+        elif not self.request.parsed.exact or has_text_anchor(self.request.parsed.node):
             raise Unequal
         # A line break would begin another pattern.
         return source.replace("\n", "\\n")

@@ -107,7 +107,7 @@ class Walk:
             elif entry.is_symlink() and self._leads_out(path, name):
                 self.skipped.append(path + name)
         todo.extend((f"{path}{name}/", rules) for name in sorted(folders, reverse=True))
-        return Folder(path, fd, files)
+        return Folder(path, fd, sorted(files))
 
     def _rules(self, path: str, fd: int, names: set[str], rules: tuple[RuleSet, ...]) -> tuple[RuleSet, ...]:
         if self.outer is None:

@@ -91,7 +91,7 @@ class Automaton:
             if not i % _CHECK_EVERY:
                 tick()
             key = text[i : i + 1]
-            if key == "\r" and self._crlf and text.startswith("\n", i + 1):
+            if key == "\r" and self._crlf and text[i + 1 : i + 2] in ("\n", ""):
                 key = _CRLF
             step = state.steps.get(key) or self._advance(state, key)
             if step.matched is not None:

@@ -16,7 +16,7 @@ def emit(node: Node, *, ascii_only: bool, crlf: bool) -> str:
     Args:
         node: The pattern.
         ascii_only: The text to search has only ASCII characters, so that sets can be cut down to them.
-        crlf: The end of a line is also before ``\\r\\n``.
+        crlf: A line also ends before ``\\r\\n``, and before ``\\r`` at the end of the text.
     """
     return _Emitter(ascii_only, crlf).emit(node)
 
@@ -60,7 +60,7 @@ class _Emitter:
         if kind is LookKind.LINE_START:
             return "(?m:^)"
         if kind is LookKind.LINE_END:
-            return "(?=\\r?\\n|\\Z)" if self.crlf else "(?m:$)"
+            return "(?=\\r?(?:\\n|\\Z))" if self.crlf else "(?m:$)"
         if kind in (LookKind.TEXT_START, LookKind.TEXT_END):
             return "\\A" if kind is LookKind.TEXT_START else "\\Z"
         word = self.word()

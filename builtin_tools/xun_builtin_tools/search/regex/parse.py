@@ -113,7 +113,8 @@ class _Parser:
         elif char in "*+?":
             self._repeat(items, flags, {"*": (0, None), "+": (1, None), "?": (0, 1)}[cursor.next()])
         elif char == "{":
-            if not items or not (cursor.rest(1)[:1].isdigit() or cursor.rest(1)[:1] in ("", ",")):
+            # A brace that can be no repeat is itself, as in "class A {" or "${x}".
+            if not items or not (cursor.rest(1)[:1].isdigit() or cursor.rest(1)[:1] == ","):
                 cursor.fix(1, "\\{")
                 items.append(self._char("{", flags))
             else:
