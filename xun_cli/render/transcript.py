@@ -230,6 +230,10 @@ class Transcript:
             call.files = (FileDiff(path="", action="update", diff=event.diff),)
         return []
 
+    def set_todos(self, items: tuple[dict[str, Any], ...]) -> None:
+        """Take over the todo list of a session that goes on."""
+        self._open.todos = items
+
     def attach_files(self, call_id: str, files: tuple[FileDiff, ...]) -> None:
         """Keep what a write question shows, file by file, for the card of its call."""
         if call_id in self._open.calls and files:

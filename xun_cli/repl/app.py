@@ -123,7 +123,11 @@ class Repl:
         self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._output)
         self.composer = self._make_composer(places)
         self.dialog = self._make_dialog()
-        self.view = View(
+        self.view = self._make_view()
+        self.app = self._application(keyboard)
+
+    def _make_view(self) -> View:
+        return View(
             self.composer,
             self.dialog,
             self.transcript,
@@ -131,7 +135,6 @@ class Repl:
             size=self._output.get_size,
             notes=self._notes,
         )
-        self.app = self._application(keyboard)
 
     def _make_composer(self, places: Places) -> Composer:
         ui = self._settings.ui
@@ -260,10 +263,6 @@ class Repl:
         """Leave with *code*."""
         if self.app.is_running and not self.app.is_done:
             self.app.exit(result=code)
-
-    def put_draft(self, text: str) -> None:
-        """Put *text* into the composer."""
-        self.composer.put(text)
 
     def clear_screen(self) -> None:
         """Scroll everything into the scrollback; nothing is erased."""

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xun_cli.render.outputs import output_lines
 from xun_cli.render.text import BAD, WARN, Line
+from xun_cli.render.transcript import Transcript
 from xun_cli.repl.own_questions import OwnQuestions
+from xun_cli.repl.pump import EventPump
 from xun_cli.repl.threads import in_thread
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceOutcome, ChoiceRequest
-    from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta
+    from xun.events import Event
     from xun_cli.commands.output import CommandResult
     from xun_cli.commands.registry import CommandContext, Registry
     from xun_cli.options import StartOptions
     from xun_cli.places import Places
-    from xun_cli.render.transcript import Transcript
     from xun_cli.repl.composer import Draft
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
-
-FRAME = 0.05
-"""Seconds between two drawings of a stream: 20 a second."""
-
-SLICE = 0.015
-"""Seconds of drawing work after which keys get their turn."""
 
 REPLAYED_TURNS = 10
 """Turns that are shown again after a resume or a redraw."""
@@ -52,9 +44,6 @@ class Host(Protocol):
 
     def finish(self, code: int) -> None:
         """Leave with an exit code."""
-
-    def put_draft(self, text: str) -> None:
-        """Put *text* into the composer."""
 
     def clear_screen(self) -> None:
         """Scroll everything up, out of sight."""
@@ -95,8 +84,7 @@ class Conversation:
         self._host, self._transcript, self._columns = host, transcript, columns
         self._options, self._settings, self._places = options, settings, places
         self._build, self._rebuild = build, rebuild
-        self._events: deque[Envelope] = deque()
-        self._wake = asyncio.Event()
+        self._pump = EventPump(self._draw, host.refresh)
         self._loop = asyncio.get_running_loop()
         self._held: list[Draft] = []
         self._opening = True
@@ -114,7 +102,7 @@ class Conversation:
 
     def start(self) -> None:
         """Build the session in a thread and go on when it is there."""
-        self.spawn(self._pump())
+        self.spawn(self._pump.run())
         self.spawn(self._begin(self._build))
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -162,11 +150,11 @@ class Conversation:
     def _take(self, session: Session, registry: Registry) -> None:
         old, self.session, self.registry = self.session, session, registry
         self._unsubscribe()
-        self._events.clear()
+        self._pump.clear()
         self._transcript.reset()
         self._transcript.cwd = str(session.cwd)
         self._label(session)
-        self._unsubscribe = session.subscribe(self._listen)
+        self._unsubscribe = session.subscribe(self._pump.put)
         if old is not None:
             self._closing.append(self._loop.create_task(old.close()))
         self._replay(session)
@@ -183,85 +171,42 @@ class Conversation:
         starts = [at for at, item in enumerate(history) if item.event.type == "session.started"]
         begin = starts[-1] if starts else len(history)
         if any(item.turn for item in history[:begin]):
-            self._host.show(self.redrawn())
+            self._host.show(self._redrawn(history[:begin]))
             name = session.name or session.id
-            self._host.show(self._transcript.note(f"resumed {name}: {session.turn} turns"))
+            self._host.show(self._transcript.note(f"resumed {name}: {session.turn} turn{'s' * (session.turn != 1)}"))
         for envelope in history[begin:]:
             self._host.show(self._transcript.feed(envelope.event))
+        self._transcript.set_todos(session.todos)
         if self._transcript.label:
             text = "No model is connected: rules answer, not a model. `xun setup` or /model connects one."
             self._host.show(self._transcript.note(text))
 
-    def redrawn(self) -> list[Line]:
-        """Return the last turns drawn again for the present width."""
-        if self.session is None:
-            return []
-        history = self.session.history()
+    def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
+        """Return the last turns drawn again for the present width, apart from what is open now."""
         turns = [item.turn for item in history if item.turn]
         since = (turns[-1] if turns else 0) - REPLAYED_TURNS
-        lines: list[Line] = []
-        for envelope in history:
-            if envelope.turn and envelope.turn > since:
-                lines += self._transcript.feed(envelope.event)
-        return lines
+        again = Transcript(self._columns, clock=lambda: 0.0)
+        again.cwd, again.label = self._transcript.cwd, self._transcript.label
+        lines = [line for item in history if item.turn and item.turn > since for line in again.feed(item.event)]
+        return self._transcript.say(lines, "block")
 
     # -- what the session says --------------------------------------------------------------
 
-    def _listen(self, envelope: Envelope) -> None:
-        self._events.append(envelope)
-        if threading.current_thread() is threading.main_thread():
-            self._wake.set()
-        else:
-            self._loop.call_soon_threadsafe(self._wake.set)
-
-    async def _pump(self) -> None:
-        """Draw events: a burst in slices, so that keys are never kept waiting, a stream 20 times a second."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            until = time.monotonic() + SLICE
-            while self._events:
-                self._draw_next()
-                if time.monotonic() > until:
-                    self._host.refresh()
-                    await asyncio.sleep(0.005)
-                    until = time.monotonic() + SLICE
-            self._host.refresh()
-            await asyncio.sleep(FRAME)
-
-    def _draw_next(self) -> None:
-        from xun.events import ApprovalRequested, ApprovalResolved, MessageDelta, TurnCompleted
-
-        event = self._events.popleft().event
-        if isinstance(event, MessageDelta):
-            event = self._joined(event)
-        if isinstance(event, TurnCompleted) and self.session is not None:
+    def _draw(self, event: Event) -> None:
+        main = event.agent == "main"
+        ended = main and event.type == "turn.completed"
+        if ended and self.session is not None:
             self._label(self.session)
         self._host.show(self._transcript.feed(event))
-        if isinstance(event, ApprovalRequested | ApprovalResolved):
-            self._attach(event)
+        if event.type in ("approval.requested", "approval.resolved"):
+            self._attach()
             self._host.questions_changed()
-        elif isinstance(event, TurnCompleted) and event.agent == "main":
+        elif ended:
             self._host.turn_ended()
 
-    def _joined(self, first: MessageDelta) -> MessageDelta:
-        """Take the pieces of one stream that already wait as one piece, up to a few kilobytes."""
-        from xun.events import MessageDelta
-
-        parts, size = [first.text], len(first.text)
-        while self._events and size < 2_000:
-            event = self._events[0].event
-            if not isinstance(event, MessageDelta) or event.agent != first.agent:
-                break
-            parts.append(event.text)
-            size += len(event.text)
-            self._events.popleft()
-        return MessageDelta(agent=first.agent, text="".join(parts)) if len(parts) > 1 else first
-
-    def _attach(self, event: ApprovalRequested | ApprovalResolved) -> None:
+    def _attach(self) -> None:
         for request in self.session.pending() if self.session is not None else []:
-            if request.id == event.request_id and request.call_id:
-                self._transcript.attach_files(request.call_id, request.files)
+            self._transcript.attach_files(request.call_id, request.files)
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -339,7 +284,7 @@ class Conversation:
         elif result.action == "submit":
             await self._submit(str(result.data))
         elif result.action == "redraw":
-            self._host.show(self.redrawn())
+            self._host.show(self._redrawn(self.session.history() if self.session is not None else []))
         elif result.action == "clear_screen":
             self._host.clear_screen()
         elif result.action == "copy":

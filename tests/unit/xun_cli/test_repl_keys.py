@@ -52,8 +52,10 @@ class Sheet:
 
 
 @asynccontextmanager
-async def running(tmp_path: Path, settings: Settings | None = None) -> AsyncIterator[Sheet]:
-    session = ScriptedSession(tmp_path)
+async def running(
+    tmp_path: Path, settings: Settings | None = None, session: ScriptedSession | None = None
+) -> AsyncIterator[Sheet]:
+    session = session or ScriptedSession(tmp_path)
     written = io.StringIO()
     places = Places.from_environment({"XUN_HOME": str(tmp_path / "home")})
     output = Vt100_Output(written, lambda: Size(rows=ROWS, columns=COLUMNS), term="xterm")
@@ -117,6 +119,27 @@ async def test_shift_tab_goes_round_the_modes(tmp_path: Path) -> None:
         for mode in ("plan", "auto-edit", "ask"):
             await sheet.press("\x1b[Z")
             await sheet.until(lambda mode=mode: sheet.session.policy.mode == mode)
+
+
+async def test_a_session_that_was_killed_in_a_turn_goes_on_at_rest(tmp_path: Path) -> None:
+    session = ScriptedSession(tmp_path)
+    session.turn = 1
+    for event in (
+        ev.TurnStarted(input="an old request"),
+        ev.MessageCompleted(text="An **old** answer."),
+        ev.ToolStarted(call_id="1", tool="bash", args={"command": "sleep 9"}),
+        ev.SessionStarted(resumed=True),
+        ev.Notice(level="warning", text="This session was damaged: a torn line."),
+    ):
+        session.emit(event)
+    session.todos = ({"description": "the rest", "status": "pending"},)
+    async with running(tmp_path, session=session) as sheet:
+        shown = await sheet.shows("damaged")
+        assert "> an old request" in shown and "An old answer." in shown and "resumed s1: 1 turn" in shown
+        assert not sheet.repl.transcript.running and "sleep 9" not in shown
+        assert shown.count("damaged") == 1
+        await sheet.press("\x14")
+        await sheet.shows("○ the rest")
 
 
 async def test_up_brings_back_what_was_sent(tmp_path: Path) -> None:
