@@ -11,7 +11,14 @@ from xun_builtin_tools import gate
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, folder_state, read_state
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import Touched, carry_out, count_bytes, existing_file, missing
-from xun_builtin_tools.fs.trees import TREE_BYTES, TREE_LIMIT, holds_protected, remove_large_tree, tree_states
+from xun_builtin_tools.fs.trees import (
+    TREE_BYTES,
+    TREE_LIMIT,
+    holds_protected,
+    remove_large_tree,
+    require_removable,
+    tree_states,
+)
 from xun_builtin_tools.gate import PlannedWrite
 from xun_policies.workspace import ResolvedPath, Workspace
 
@@ -178,6 +185,7 @@ def delete(ctx: ToolCallContext[Any], path: str) -> str:
         remove_large_tree(workspace, resolved)
         ctx.changed_file(str(resolved.path), "delete")
         return "OK"
+    require_removable(states)
     planned = PlannedWrite("delete", shown, note=f"a folder of {len(states) - 1} entries")
     operations = [Change(item, present, ABSENT) for item, present in states]
     carry_out(ctx, operations, [planned], [Touched(str(resolved.path), "delete")])

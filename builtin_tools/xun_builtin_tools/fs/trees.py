@@ -54,6 +54,20 @@ def tree_states(workspace: Workspace, root: ResolvedPath) -> list[tuple[Resolved
     return sorted(states, key=lambda item: len(item[0].path.parts))
 
 
+def require_removable(states: list[tuple[ResolvedPath, State]]) -> None:
+    """Refuse a folder from which something can't be removed, before it is put out of sight.
+
+    Raises:
+        EditError: kind ``denied``.
+    """
+    holding = {path.path.parent for path, _ in states}
+    for path, state in states:
+        if state.kind != "dir" or path.path not in holding:
+            continue
+        if not state.mode & 0o222 or not os.access(path.path, os.W_OK | os.X_OK):
+            raise edit_error("denied", f"{path.display} is read-only, so what is in it can't be removed.")
+
+
 def holds_protected(workspace: Workspace, root: ResolvedPath) -> bool:
     """Whether anything in a folder is protected; a folder too large to search counts as one that does."""
     folders = [root]

@@ -359,6 +359,18 @@ def test_a_folder_too_large_or_too_odd_for_undo_goes_all_the_same(agent: Agent[A
     assert (root.parent / "out" / "f").exists()
 
 
+def test_a_read_only_folder_is_not_removed(agent: Agent[Any], root: Path) -> None:
+    (root / "sub" / "deep").mkdir()
+    (root / "sub" / "deep" / "f").write_text("")
+    (root / "sub" / "deep").chmod(0o555)
+    try:
+        result = call(agent, "delete", path="sub")
+        assert result.value.kind == "denied" and str(root / "sub" / "deep") in result.value.error
+        assert sorted(os.listdir(root)) == ["a.txt", "sub"]
+    finally:
+        (root / "sub" / "deep").chmod(0o755)
+
+
 def test_making_folders(agent: Agent[Any], root: Path) -> None:
     assert call(agent, "mkdir", path="x/y/z").unwrap() == "OK"
     assert (root / "x/y/z").is_dir()
