@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from xun.agent.history import Normaliser, normalise
 from xun.messages import Message, ToolCall
 
-TEXT = st.one_of(st.sampled_from(["", "a", "\ud800", "x\udfff"]), st.text(st.characters(), max_size=6))
-IDS = st.one_of(st.sampled_from(["", "1", "2", "1_2", "call", "call_2", "\ud800"]), st.text(max_size=3))
-NAMES = st.one_of(st.sampled_from(["", "a.b", "x" * 80, "\ud800"]), st.text(st.characters(), max_size=5))
-ARGUMENTS = st.one_of(st.sampled_from(["", " ", "{}", '{"a": 1}', "[1]", "null", "{", '{"a": "\ud800"}']), TEXT)
+# Small pools: a thousand histories are to be quick, and clashes of ids frequent.
+TEXT = st.sampled_from(["", "a", " ", "\ud800", "x\udfff", "\ud83d\ude00", "\U0001f600", "line\nline", "\0"])
+IDS = st.sampled_from(["", "1", "2", "1_2", "1_2_2", "call", "call_2", "\ud800", "?", "\udfff", "a b"])
+NAMES = st.sampled_from(["", "a.b", "a_b", "x" * 80, "\ud800", "ünïcode", "-", "t"])
+ARGUMENTS = st.sampled_from(
+    ["", " ", "{}", '{"a": 1}', "[1]", "null", "{", '{"a": "\ud800"}', "\ud800", "{}{}", "[" * 5000]
+)
 CALLS = st.lists(st.builds(ToolCall, IDS, NAMES, ARGUMENTS), max_size=3).map(tuple)
 MESSAGES = st.one_of(
     st.builds(Message, st.just("user"), TEXT),
