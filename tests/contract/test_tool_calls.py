@@ -104,6 +104,22 @@ def bad_call(name: str, arguments: Any, *, disabled: str = "") -> str:
     return str(caught.value)
 
 
+def test_060_wrong_call_raises_and_the_tool_does_not_run():
+    ran = []
+
+    def tool(a: int) -> None:
+        ran.append(a)
+
+    box = ToolBox(tool)
+    for name, arguments in (("other", {}), ("tool", "{"), ("tool", {"a": "x"})):
+        with pytest.raises(ToolCallFormatError) as caught:
+            box.call_tool(Agent(), name, arguments, None)
+        assert isinstance(caught.value, ValueError) and caught.value.kind == "format_error"
+    with pytest.raises(ToolCallFormatError):
+        box.disable("tool").call_tool(Agent(), "tool", {"a": 1}, None)
+    assert ran == []
+
+
 def test_061_unknown_tool():
     text = bad_call("sub", {})
     assert "'sub'" in text and "add, add_async" in text
@@ -295,14 +311,6 @@ def test_077_plain_values_stay(value: Any):
     [
         pytest.param(OnlyToJson(), {"from": {"from": "value_json"}}, id="078"),
         pytest.param(OnlyValueJson(), {"from": "value_json"}, id="078b"),
-        pytest.param(Both(), {"from": "model_dump"}, id="079"),
-        pytest.param((1, [2, ("a",)]), [1, [2, ["a"]]], id="080"),
-        pytest.param(
-            {1: "a", None: "b", False: "c", Color.RED: "d"},
-            {"1": "a", "null": "b", "false": "c", "red": "d"},
-            id="080b",
-        ),
-        pytest.param([Result.Ok(1)], [{"value": 1, "is_ok": True}], id="080c"),
         pytest.param(Model(when=MOMENT), {"when": "2026-01-02T00:00:00Z"}, id="081"),
         pytest.param(Data(pathlib.PurePosixPath("/a"), Color.RED), {"path": "/a", "color": "red"}, id="081b"),
         pytest.param([MOMENT, MOMENT.date()], ["2026-01-02T00:00:00+00:00", "2026-01-02"], id="081c"),
@@ -312,6 +320,17 @@ def test_077_plain_values_stay(value: Any):
 def test_078_serialisation(value: Any, form: Any):
     assert Result.Ok(value).to_json()["value"] == form
     assert json.loads(Result.Ok(value).value_json()) == form
+
+
+def test_079_model_dump_comes_first():
+    assert Result.Ok(Both()).to_json()["value"] == {"from": "model_dump"}
+
+
+def test_080_containers():
+    assert Result.Ok((1, [2, ("a",)])).to_json()["value"] == [1, [2, ["a"]]]
+    keys = {1: "a", None: "b", False: "c", Color.RED: "d"}
+    assert Result.Ok(keys).to_json()["value"] == {"1": "a", "null": "b", "false": "c", "red": "d"}
+    assert Result.Ok([Result.Ok(1)]).to_json()["value"] == [{"value": 1, "is_ok": True}]
 
 
 @pytest.mark.parametrize("value", [object(), {1}, b"x", [object()], {"a": {1}}, int])
