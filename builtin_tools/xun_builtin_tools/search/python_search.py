@@ -11,7 +11,7 @@ from xun_builtin_tools.search.hits import Hits, Line
 from xun_builtin_tools.search.limits import MAX_FILE, MAX_HITS, Clock
 from xun_builtin_tools.search.regex.matcher import Matcher
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
-from xun_builtin_tools.search.walk import Folder, Walk
+from xun_builtin_tools.search.walk import Folder, Walk, open_folder
 
 _FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CHUNK = 1 << 17
@@ -56,7 +56,11 @@ class PythonSearch:
     def in_one(self) -> None:
         """Search the one file that the scope names."""
         scope = self.request.scope
-        fd = os.open(scope.folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            fd = open_folder(str(scope.folder))
+        except OSError:
+            self.hits.skipped.append(shown(str(scope.file)))
+            return
         try:
             self._file(str(scope.file), str(scope.file), fd)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,24 @@ from xun_builtin_tools.search.ignore_rules import (
 
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FD_LINKS = "/proc/self/fd"
+
+
+def open_folder(place: str) -> int:
+    """Open a folder by its canonical path and return the descriptor, which the caller closes.
+
+    Raises:
+        OSError: It cannot be opened, or a part of the path became a link, which would lead elsewhere.
+    """
+    fd = os.open(place, _FOLDER_FLAGS)
+    try:
+        if os.readlink(f"{_FD_LINKS}/{fd}") == place:
+            return fd
+    except OSError:
+        # Where the system does not tell, the last part at least is no link.
+        if not os.path.isdir(_FD_LINKS):
+            return fd
+    os.close(fd)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +78,15 @@ class Walk:
         """Yield every folder; its descriptor is closed when the next one is asked for."""
         todo: list[tuple[str, tuple[RuleSet, ...]]] = [("", ())]
         base = str(self.root)
-        watched = os.path.isdir(_FD_LINKS)
         while todo:
             self.tick()
             path, rules = todo.pop()
-            place = os.path.join(base, path).rstrip("/") or "/"
             try:
-                fd = os.open(place, _FOLDER_FLAGS)
+                fd = open_folder(os.path.join(base, path).rstrip("/") or "/")
             except OSError:
                 self.skipped.append(path.rstrip("/") or ".")
                 continue
             try:
-                # A parent that was swapped for a link since the walk began would lead elsewhere.
-                if watched and os.readlink(f"{_FD_LINKS}/{fd}") != place:
-                    self.skipped.append(path.rstrip("/") or ".")
-                    continue
                 yield self._look(path, fd, rules, todo)
             finally:
                 os.close(fd)

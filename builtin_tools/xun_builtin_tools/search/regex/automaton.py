@@ -93,7 +93,10 @@ class Automaton:
             key = text[i : i + 1]
             if key == "\r" and self._crlf and text[i + 1 : i + 2] in ("\n", ""):
                 key = _CRLF
-            step = state.steps.get(key) or self._advance(state, key)
+            step = state.steps.get(key)
+            if step is None:
+                tick()
+                step = self._advance(state, key)
             if step.matched is not None:
                 best = (starts[step.matched], i)
             starts.append(i + 1)

@@ -25,8 +25,8 @@ from xun_builtin_tools.search.regex.nodes import (
 )
 from xun_builtin_tools.search.regex.parse import Parsed, PatternError
 
-# Steps that backtracking may need for one line at the very worst: well under a second.
-_MAX_STEPS = 20_000_000
+# Steps that backtracking may need for one text at the very worst, where nothing can stop it: a second or two.
+_MAX_STEPS = 100_000_000
 _CARRIAGE_RETURN = 13
 _LINE_FEED = 10
 _LINE_ENDS: Ranges = ((10, 10), (13, 13))
@@ -113,8 +113,9 @@ class Matcher:
             return True
         if self._degree >= EXPONENTIAL:
             return False
-        length = len(text) if self.multiline else max(map(len, text.split("\n")))
-        steps: int = length ** (self._degree + 1)
+        lines = [text] if self.multiline else text.split("\n")
+        power = self._degree + 1
+        steps: int = sum(len(line) ** power for line in lines)
         return steps <= _MAX_STEPS
 
     def regex(self, ascii_only: bool) -> re.Pattern[str]:

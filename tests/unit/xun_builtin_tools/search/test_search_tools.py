@@ -17,6 +17,7 @@ from xun.tools.context import CallScope, ToolCallContext
 from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
+from xun_builtin_tools.search.walk import open_folder
 from xun_policies.workspace import Workspace
 
 BACKENDS = ["python", *(["ripgrep"] if shutil.which("rg") else [])]
@@ -220,3 +221,21 @@ def test_names_are_compared_without_case_on_request(tmp_path: Path, backend: str
     assert value(tmp_path, backend, "glob", pattern="*.md", case_sensitive=False)["paths"] == ["Read.MD"]
     assert value(tmp_path, backend, "glob", pattern="*.md")["paths"] == []
     assert "src/**" in value(tmp_path, backend, "glob", pattern="src")["note"]
+
+
+@pytest.mark.parametrize("pattern", ["(a*)*c", ".*.*.*[xy]", "(a|aa)+$", "(.*a){12}[xy]", "a{0,3000}[xy]"])
+def test_no_pattern_explodes(pattern: str, tmp_path: Path) -> None:
+    write(tmp_path, {"f": ("a" * 4_000 + "b\n") * 20})
+    start = time.monotonic()
+    result = call(tmp_path, "python", "grep", seconds=2, pattern=pattern)
+    assert time.monotonic() - start < 6
+    assert result.unwrap()["matches"] == [] if result.is_ok() else result.unwrap_err().kind == "timeout"
+
+
+def test_a_folder_that_became_a_link_is_not_entered(tmp_path: Path) -> None:
+    write(tmp_path, {"w/d/own": "", "out/d/secret": ""})
+    os.close(open_folder(str(tmp_path / "w" / "d")))
+    (tmp_path / "w").rename(tmp_path / "old")
+    (tmp_path / "w").symlink_to("out")
+    with pytest.raises(OSError, match="symbolic links"):
+        open_folder(str(tmp_path / "w" / "d"))
