@@ -30,7 +30,7 @@ class OpenTurn:
 
     Attributes:
         stream: The message that is being written.
-        calls: The calls that run, by id.
+        calls: The calls that run, by agent and id: two agents may use one id.
         since: When the turn began, by the clock of the transcript; None when none runs.
         retry: When the next try begins, and the event that said so.
         subagents: The names of sub-agents at work.
@@ -39,7 +39,7 @@ class OpenTurn:
     """
 
     stream: MarkdownStream | None = None
-    calls: dict[str, Call] = field(default_factory=dict)
+    calls: dict[tuple[str, str], Call] = field(default_factory=dict)
     since: float | None = None
     retry: tuple[float, Retry] | None = None
     subagents: list[str] = field(default_factory=list)

@@ -191,17 +191,18 @@ class Transcript:
 
     def _tool_started(self, event: ev.ToolStarted) -> list[Line]:
         lines = self._ended_text() if event.agent == "main" else []
-        self._open.calls[event.call_id] = Call(event.call_id, event.tool, event.args, event.agent, self._clock())
+        call = Call(event.call_id, event.tool, event.args, event.agent, self._clock())
+        self._open.calls[event.agent, event.call_id] = call
         return lines
 
     def _tool_output(self, event: ev.ToolOutput) -> list[Line]:
-        call = self._open.calls.get(event.call_id)
+        call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
             call.add_output(event.stream, event.text)
         return []
 
     def _tool_completed(self, event: ev.ToolCompleted) -> list[Line]:
-        call = self._open.calls.pop(event.call_id, None) or Call(
+        call = self._open.calls.pop((event.agent, event.call_id), None) or Call(
             event.call_id, event.tool, {}, event.agent, self._clock()
         )
         call.done = event
@@ -214,13 +215,13 @@ class Transcript:
         return self._ended_text() + self.say(lines, "card")
 
     def _risk(self, event: ev.RiskAssessed) -> list[Line]:
-        call = self._open.calls.get(event.call_id)
+        call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
             call.risk = event
         return []
 
     def _asked(self, event: ev.ApprovalRequested) -> list[Line]:
-        call = self._open.calls.get(event.call_id)
+        call = self._open.calls.get((event.agent, event.call_id))
         if call is None:
             return []
         call.waiting = True
@@ -234,13 +235,14 @@ class Transcript:
         """Take over the todo list of a session that goes on."""
         self._open.todos = items
 
-    def attach_files(self, call_id: str, files: tuple[FileDiff, ...]) -> None:
+    def attach_files(self, agent: str, call_id: str, files: tuple[FileDiff, ...]) -> None:
         """Keep what a write question shows, file by file, for the card of its call."""
-        if call_id in self._open.calls and files:
-            self._open.calls[call_id].files = files
+        call = self._open.calls.get((agent, call_id))
+        if call is not None and files:
+            call.files = files
 
     def _resolved(self, event: ev.ApprovalResolved) -> list[Line]:
-        call = self._open.calls.get(event.call_id)
+        call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
             call.waiting = False
             call.resolved = event

@@ -134,6 +134,7 @@ class Repl:
             status=self._status,
             size=self._output.get_size,
             notes=self._notes,
+            hints=self._settings.ui.hints,
         )
 
     def _make_composer(self, places: Places) -> Composer:

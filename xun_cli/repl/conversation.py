@@ -206,7 +206,7 @@ class Conversation:
 
     def _attach(self) -> None:
         for request in self.session.pending() if self.session is not None else []:
-            self._transcript.attach_files(request.call_id, request.files)
+            self._transcript.attach_files(request.agent, request.call_id, request.files)
 
     # -- questions ----------------------------------------------------------------------------
 

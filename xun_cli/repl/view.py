@@ -52,6 +52,7 @@ class View:
         status: Gives the status line's content.
         size: Gives the terminal's size.
         notes: Gives short lines of ours that stand above the composer.
+        hints: Say in an empty composer what can be typed.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class View:
         status: Callable[[], Status],
         size: Callable[[], Size],
         notes: Callable[[], list[Line]],
+        hints: bool = True,
     ) -> None:
         self._composer, self._dialog, self._transcript = composer, dialog, transcript
-        self._status, self._size, self._notes = status, size, notes
+        self._status, self._size, self._notes, self._hints = status, size, notes, hints
         self._made: tuple[int, list[Line]] = (-1, [])
         self.field = Buffer(multiline=True, name="field")
         self._search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search: ")
@@ -136,7 +138,7 @@ class View:
         )
 
     def _hint(self) -> Processor:
-        empty = Condition(lambda: not self._composer.text and not self._dialog.open)
+        empty = Condition(lambda: self._hints and not self._composer.text and not self._dialog.open)
         return ConditionalProcessor(AfterInput(lambda: cut(_HINT, max(0, self._size().columns - 4)), style=DIM), empty)
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:

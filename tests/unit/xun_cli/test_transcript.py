@@ -182,9 +182,20 @@ def test_a_folded_output_opens_once() -> None:
 def test_the_diff_of_a_question_is_on_the_card() -> None:
     made = transcript()
     fed(made, [started("1", "replace", path="/proj/src/app.py")])
-    made.attach_files("1", (FileDiff("/proj/src/app.py", "update", DIFF, 2, 1),))
+    made.attach_files("main", "1", (FileDiff("/proj/src/app.py", "update", DIFF, 2, 1),))
     shown = fed(made, [ev.ToolCompleted(call_id="1", tool="replace", result={})])
     assert "-print('old')" in shown and "+print('more')" in shown
+
+
+def test_two_agents_may_use_the_same_call_id() -> None:
+    made = transcript()
+    events = [
+        started("1", "bash", command="make main"),
+        ev.ToolStarted(agent="helper#1", call_id="1", tool="read_file", args={"path": "a.txt"}),
+        ev.ToolCompleted(agent="helper#1", call_id="1", tool="read_file", result={"total_lines": 2}),
+        ev.ToolCompleted(call_id="1", tool="bash", result={"stdout": "", "returncode": 0}),
+    ]
+    assert fed(made, events) == "● helper#1 read_file  a.txt  2 lines\n● bash  make main  exit 0"
 
 
 def test_todo_line_and_list() -> None:
