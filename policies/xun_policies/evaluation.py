@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from xun_policies.decision import Decision
+from xun_policies.explain import visible
 from xun_policies.grants import MAX_OFFERED, CommandGrant
 from xun_policies.judge import Judge
 from xun_policies.shell.grammar import Parsed, Piece, Redirect, Simple, parse
@@ -92,11 +93,13 @@ def _source(command: Simple, text: str) -> str:
 
 
 def _reason(asking: list[Segment], syntax: Problem | None) -> str:
-    for segment in asking:
-        if segment.text and len(segment.text) <= 80 and segment.kind != "other":
-            return f"{segment.text}: {segment.reason}."
-        return f"{segment.reason[:1].upper()}{segment.reason[1:]}."
-    return f"{syntax.reason}." if syntax is not None else "No command."
+    """Return one sentence, without a character that is not shown as it is."""
+    if not asking:
+        return f"{syntax.reason}." if syntax is not None else "No command."
+    first = asking[0]
+    named = first.text and len(first.text) <= 80 and first.kind != "other"
+    text = f"{first.text}: {first.reason}." if named else f"{first.reason[:1].upper()}{first.reason[1:]}."
+    return text if text.isprintable() else visible(text)
 
 
 _NOT_GRANTED = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
     from xun_policies.verdicts import CommandVerdict, Segment
 
@@ -44,6 +42,8 @@ def _shown(char: str) -> str:
 
 def explain(verdict: CommandVerdict, width: int) -> str:
     """Return the table: one row a piece, then the verdict and whether a grant is possible."""
+    import textwrap
+
     width = max(width, 24)
     rows = _rows(verdict)
     longest = max((len(text) for _, text, _, _ in rows), default=0)
@@ -77,6 +77,8 @@ def _label(segment: Segment, number: int) -> tuple[str, str]:
 
 def _row(mark: str, text: str, status: str, reason: str, column: int, width: int) -> list[str]:
     """Lay one row out; long text and long reasons go on below, nothing is cut."""
+    import textwrap
+
     indent = len(mark) + 2
     room = width - indent - column - 9
     if room < 16:

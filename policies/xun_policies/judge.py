@@ -265,11 +265,10 @@ class Judge:
         target = texts[0]
         if not target or target.startswith("-") or self._places.outside(target, cwds) is not None:
             return None
-        if ".." in target.split("/"):
-            # bash takes .. away as text, the kernel follows the link first: both must mean the same folder.
-            for cwd in cwds:
-                if os.path.normpath(os.path.join(cwd, target)) != self._places.resolve(target, cwd):
-                    return None
+        for cwd in cwds:
+            # bash keeps the name of a link and takes .. away from it as text; all else follows the link.
+            if os.path.normpath(os.path.join(cwd, target)) != self._places.resolve(target, cwd):
+                return None
         return tuple(dict.fromkeys(self._places.resolve(target, cwd) for cwd in cwds))
 
     def assignment(self, word: Word) -> Problem | None:

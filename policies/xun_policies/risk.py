@@ -21,6 +21,7 @@ _VERDICTS: tuple[str, ...] = get_args(Verdict)
 _FENCE = re.compile(r"\A\s*```[A-Za-z]*\s*\n(.*?)\n?\s*```\s*\Z", re.S)
 _MAX_REASON = 300
 _MAX_REPLY = 20_000
+_MAX_TEXT = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,16 @@ def question(verdict: CommandVerdict, scope: CommandScope) -> str:
 
 
 def _row(segment: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {"kind": segment.kind, "text": _bare(segment), "status": segment.status, "rule": segment.rule}
-    if segment.argv:
+    text = _bare(segment)
+    row: dict[str, Any] = {
+        "kind": segment.kind,
+        "text": text[:_MAX_TEXT],
+        "status": segment.status,
+        "rule": segment.rule,
+    }
+    if len(text) > _MAX_TEXT:
+        row["characters_not_shown"] = len(text) - _MAX_TEXT
+    elif segment.argv:
         row["argv"] = list(segment.argv)
     return row
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xun_policies import defaults
-from xun_policies.commands import CommandScope, CommandVerdict
+from xun_policies.commands import CommandScope, CommandVerdict, join_words
+from xun_policies.guards.options import compiled
 from xun_policies.shell.environment import child_environment
 from xun_policies.shell.lookup import BUILTINS
 from xun_policies.wordset import wordset
@@ -363,3 +364,28 @@ def search(oracle: Oracle, gate: Gate, texts: Iterator[str], most: int | None = 
         if most is not None and run >= most:
             break
     return findings, tried, run
+
+
+_VALUES = {"#": ("1",), ":": ("x", "a.txt"), "!": ("x",), "@": ("a.txt",), "%": ("x",), "": ("",)}
+_TAILS = ((), ("a.txt",), ("HEAD",), ("x", "a.txt"), ("a.txt", "b.txt"))
+
+
+def option_texts() -> list[str]:
+    """Return commands that use every free option of every listed tool, with and without operands."""
+    texts: dict[str, None] = {}
+    for found in defaults.rules().values():
+        for rule in found:
+            if rule.prefix[0] in STUBBED or rule.free:
+                continue
+            options = compiled(rule.options)
+            for tail in _TAILS:
+                texts[join_words([*rule.prefix, *tail])] = None
+                for name, kind in options.short.items():
+                    for value in _VALUES[kind[-1:]]:
+                        words = [f"-{name}{value}"] if kind[:1] in ("", "?") else [f"-{name}", value]
+                        texts[join_words([*rule.prefix, *words, *tail])] = None
+                for name, kind in options.long.items():
+                    for value in _VALUES[kind[-1:]]:
+                        word = f"{name}={value}" if kind else name
+                        texts[join_words([*rule.prefix, word, *tail])] = None
+    return list(texts)

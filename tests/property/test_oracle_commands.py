@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.command_oracle import Gate, Oracle, missing_parts, mutants, search
+from tests.fakes.command_oracle import Gate, Oracle, missing_parts, mutants, option_texts, search
 from xun_policies.commands import evaluate
 from xun_policies.store import PolicyState
 
@@ -40,7 +41,7 @@ def test_allowed_rows_do_what_the_gate_understood(oracle: Oracle) -> None:
 
 def test_mutants_that_are_allowed_do_what_the_gate_understood(oracle: Oracle) -> None:
     texts = mutants(ALLOWS * 4 + ASKS, FRAGMENTS, 4000, seed=20261129)
-    findings, _, run = search(oracle, gate(oracle, PolicyState()), texts, most=250)
+    findings, _, run = search(oracle, gate(oracle, PolicyState()), texts, most=200)
     assert findings == []
     assert run >= 100
 
@@ -52,6 +53,20 @@ def test_many_mutants(oracle: Oracle) -> None:
         texts = mutants(ALLOWS * 4 + ASKS, FRAGMENTS, 20_000, seed=seed)
         findings, _, _ = search(oracle, gate(oracle, PolicyState()), texts)
         assert findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_no_free_option_does_more_than_show(oracle: Oracle) -> None:
+    findings, _, run = search(oracle, gate(oracle, PolicyState()), iter(option_texts()))
+    assert findings == []
+    assert run > 1000
+
+
+def test_a_sample_of_free_options(oracle: Oracle) -> None:
+    texts = random.Random(7).sample(option_texts(), 120)
+    findings, _, _ = search(oracle, gate(oracle, PolicyState()), iter(texts))
+    assert findings == []
 
 
 @pytest.mark.parametrize("prefix", ["sort", "uniq", "find", "sed", "git diff"])

@@ -32,7 +32,7 @@ _GLOB = r"[*?\[]"
 def real_path(path: str) -> str:
     """Return *path* (absolute) with links resolved as far as it exists; the rest stays as it is written.
 
-    A loop of links ends in "", which is inside nothing.
+    A loop of links ends in "", which is inside nothing, and so does a link in /proc.
     """
     done = ""
     todo = path.split("/")[::-1]
@@ -55,8 +55,8 @@ def real_path(path: str) -> str:
             missing = exc.errno != 22  # EINVAL: it exists and is no link
             continue
         links += 1
-        if links > _MAX_LINKS:
-            return ""
+        if links > _MAX_LINKS or done.startswith("/proc/"):
+            return ""  # a loop, or a link of /proc, which leads elsewhere for every process
         done = "" if target.startswith("/") else done[: done.rfind("/")]
         todo.extend(target.split("/")[::-1])
     return done or "/"

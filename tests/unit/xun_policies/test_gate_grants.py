@@ -78,10 +78,15 @@ def test_what_is_not_offered(text: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(NEVER))
 def test_no_interpreter_and_no_wrapper_is_offered_as_a_prefix(name: str) -> None:
-    for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x", f"{name}3.12 x", f"bin/{name} x"):
+    for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x", f"bin/{name} x"):
         for grant in judge(text).grants:
             assert grant.exact, text
     assert is_wide([name])
+
+
+@pytest.mark.parametrize("name", ["python3.12", "ruby3.2", "perl5.36", "lua5.4", "node22", "php8", "bash5"])
+def test_a_version_does_not_hide_an_interpreter(name: str) -> None:
+    assert judge(f"{name} x").grants == (CommandGrant((name, "x"), True),)
 
 
 def test_only_what_asks_is_offered() -> None:

@@ -57,6 +57,22 @@ def test_dotdot_after_a_link_means_what_the_kernel_means(tree: Tree) -> None:
     assert tree.allowed("cat in/../x")
     assert not tree.allowed("cat in/../../../x")
     assert not tree.allowed("cd in/.. && cat x"), "bash and the kernel disagree about this folder"
+    assert not tree.allowed("cd in && cd .. && cat ../x"), "bash goes back to where the link is"
+
+
+def test_links_of_proc_lead_elsewhere_for_every_process(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree.work / "src" / "app")
+    (tree.work / "here").symlink_to("/proc/self/cwd")
+    for path in (
+        "/proc/self/cwd/../x",
+        "/proc/self/cwd/x",
+        "/proc/self/cwd",
+        "here/../x",
+        "here/x",
+        "/dev/fd/0",
+        "/dev/stdin",
+    ):
+        assert not tree.allowed(f"cat {path}"), path
 
 
 def test_matches_of_a_pattern_are_checked(tree: Tree) -> None:

@@ -171,3 +171,13 @@ def test_the_user_may_keep_more_and_the_call_may_set_more() -> None:
 )
 def test_bash_reads_the_bytes_that_were_checked(base: dict[str, str], charset: str | None) -> None:
     assert child_environment(base).get("LC_ALL") == charset
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    _, data = ask("rm " + "x" * 9000)
+    assert data["segments"][0]["characters_not_shown"] == 3003  # type: ignore[index]
+
+
+def test_the_reason_shows_hidden_characters() -> None:
+    assert "\u202e" not in evaluate("rm a\u202eb", PolicyState(), SCOPE).reason
+    assert evaluate("touch 'a\nb'", PolicyState(), SCOPE).reason.startswith("touch 'a\\nb'")
