@@ -21,6 +21,7 @@ from xun.tools.toolbox import ToolBox
 from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
 from xun_cli._version import __version__
+from xun_cli.event_log import log_events
 from xun_cli.log import configure_log
 from xun_cli.model_choice import ModelChoice, build_model, choose_model
 from xun_cli.options import StartOptions
@@ -82,6 +83,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         schema=_schema(options),
         version=__version__,
     )
+    log_events(session, settings)
     try:
         if stored.store is not None:
             EditState.of(agent).journal.persist_to(stored.store.path.with_suffix(".undo"))

@@ -6,7 +6,6 @@ import io
 import logging
 import os
 from logging.handlers import RotatingFileHandler
-from typing import cast
 
 from xun_cli.places import NOFOLLOW, Places, make_dir
 
@@ -19,7 +18,7 @@ class PrivateFileHandler(RotatingFileHandler):
 
     def _open(self) -> io.TextIOWrapper:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NOFOLLOW
-        return cast("io.TextIOWrapper", os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8"))
+        return os.fdopen(os.open(self.baseFilename, flags, 0o600), "a", encoding="utf-8")
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Lose the record: a full disk must not write a traceback over the prompt."""

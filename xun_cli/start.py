@@ -144,11 +144,9 @@ def _interactive(options: StartOptions, settings: Settings, places: Places) -> i
 def _builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
     def build() -> Session:
         from xun_cli.compose import build_session
-        from xun_cli.event_log import log_events
         from xun_cli.session.store import prune
 
         session = build_session(options, settings, interactive=not options.headless)
-        log_events(session, settings)
         if settings.session.save:
             prune(places, options.cwd, settings.session.keep_days)
         return session

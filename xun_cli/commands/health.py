@@ -45,16 +45,8 @@ async def _doctor(ctx: CommandContext, rest: str) -> CommandResult:
 
 
 def _checks(ctx: CommandContext, online: bool) -> list[Check]:
-    from xun_cli import diagnosis
+    from xun_cli.diagnosis import diagnose
     from xun_cli.options import StartOptions
 
-    options = StartOptions(cwd=ctx.session.cwd)
-    # All of `diagnose` but the terminal's own answers: asking for them would break into the prompt.
-    checks = [
-        *diagnosis._program_checks(options.cwd),
-        *diagnosis._settings_checks(ctx.places, ctx.settings),
-        *diagnosis._storage_checks(ctx.places, options.cwd),
-    ]
-    if online:
-        checks += diagnosis._model_checks(ctx.settings, options, True)
-    return checks
+    # The terminal is left out: asking it for its answers would break into the prompt.
+    return diagnose(ctx.places, ctx.settings, StartOptions(cwd=ctx.session.cwd), online=online, terminal=False)

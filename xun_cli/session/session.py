@@ -144,16 +144,19 @@ class Session:
             self.turn = self.agent.turn
 
     def _save(self, envelope: Envelope) -> None:
-        if self.store is None or self._store_failed:
+        if self.store is None:
             return
         try:
             self.store.append(envelope)
             if isinstance(envelope.event, TurnCompleted | SessionEnded):
                 self.store.flush()
         except SessionError as exc:
-            # Said once; the conversation goes on, and what could not be kept is named.
-            self._store_failed = True
-            self.emit(Notice(level="warning", text=str(exc)))
+            # Said once per trouble; the conversation goes on, and each later record is tried again.
+            if not self._store_failed:
+                self._store_failed = True
+                self.emit(Notice(level="warning", text=str(exc)))
+        else:
+            self._store_failed = False
 
     # -- starting and resuming --------------------------------------------------------------------
 

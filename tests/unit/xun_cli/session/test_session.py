@@ -11,7 +11,7 @@ from xun.agent.history import normalise
 from xun.models import ChaosModel, ScriptedModel
 from xun_cli.places import Places
 from xun_cli.session.session import Session
-from xun_cli.session.store import SessionStore, read_session
+from xun_cli.session.store import SessionError, SessionStore, read_session
 
 
 def bash(command):
@@ -213,3 +213,28 @@ async def test_closing_ends_what_runs(make, tmp_path):
     assert not session.running and types(session)[-1] == "session.ended"
     await session.close()
     assert types(session).count("session.ended") == 1
+
+
+async def test_a_full_disk_is_said_once_and_later_records_are_tried_again(make, tmp_path):
+    class FullForAWhile(SessionStore):
+        refusing = False
+
+        def append(self, envelope):
+            if self.refusing:
+                raise SessionError("the disk is full")
+            super().append(envelope)
+
+    places = Places(tmp_path / "c", tmp_path / "d", tmp_path / "s", tmp_path / "k")
+    plain = SessionStore.create(places, tmp_path)
+    store = FullForAWhile(plain.path, plain.id)
+    session = make([{"text": "one"}, {"text": "two"}], store=store)
+    await ask(session, "a")
+    store.refusing = True
+    await ask(session, "b")
+    warnings = [e.event.text for e in session.history() if e.event.type == "notice"]
+    assert warnings == ["the disk is full"] and session.last_stop == "done"
+    store.refusing = False
+    await session.run_shell("echo back")
+    kept = [envelope.event.type for envelope in read_session(store.path).envelopes]
+    assert "context.added" in kept
+    await session.close()
