@@ -70,6 +70,13 @@ def test_the_prompt_takes_keys_before_anything_heavy_is_imported(start: Start, t
     assert not loaded & heavy
 
 
+def test_leaving_does_not_wait_for_the_start(start: Start) -> None:
+    terminal = start("--delay", "30", ready="starting")
+    terminal.send("\x04")
+    assert terminal.end(timeout=5) == 0
+    assert terminal.modes_left_on() == set()
+
+
 def test_a_long_answer_flickers_not_and_every_line_is_there_once(start: Start) -> None:
     terminal = start()
     terminal.send("stream 500 0\r")

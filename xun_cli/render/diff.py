@@ -39,8 +39,8 @@ def side_by_side(diff: str, columns: int) -> list[Line]:
 
     def flush() -> None:
         for index in range(max(len(left), len(right))):
-            old = left[index] if index < len(left) else ""
-            new = right[index] if index < len(right) else ""
+            old = "-" + left[index] if index < len(left) else ""
+            new = "+" + right[index] if index < len(right) else ""
             lines.extend(_pair(old, new, half, (REMOVED, ADDED)))
         left.clear()
         right.clear()
@@ -53,7 +53,7 @@ def side_by_side(diff: str, columns: int) -> list[Line]:
         else:
             flush()
             if sign == " ":
-                lines.extend(_pair(text, text, half, (PLAIN, PLAIN)))
+                lines.extend(_pair(" " + text, " " + text, half, (PLAIN, PLAIN)))
             else:
                 lines.append([(HUNK if sign == "@" else WARN, cut(text, columns))])
     flush()

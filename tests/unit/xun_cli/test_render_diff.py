@@ -30,7 +30,7 @@ def test_a_removed_comment_is_no_header() -> None:
 
 def test_side_by_side() -> None:
     rows = plain_lines(side_by_side("@@ -1,2 +1,2 @@\n a\n-b\n+c", 43)).split("\n")
-    assert rows[1:] == ["a" + " " * 19 + " │ a", "b" + " " * 19 + " │ c"]
+    assert rows[1:] == [" a" + " " * 18 + " │  a", "-b" + " " * 18 + " │ +c"]
 
 
 def test_made_diff_starts_at_the_given_line() -> None:
