@@ -21,6 +21,7 @@ class StoredOp:
         before: The state before, or the state of what was renamed.
         after: The state after, or what was at the target of a rename.
         target: Where a rename ended, or "".
+        temporary: Which of its ends are in the temporary folder, which ends with the process: "", "some" or "all".
     """
 
     kind: str
@@ -28,6 +29,7 @@ class StoredOp:
     before: State
     after: State
     target: str = ""
+    temporary: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -77,6 +79,12 @@ class Entry:
         """Return the entry with the folders that its commit made."""
         return replace(self, folders=folders)
 
+    def without_temporary(self) -> Entry:
+        """Return the entry as a later process can use it: what was in the temporary folder is gone."""
+        lasting = tuple(op for op in self.ops if op.temporary != "all")
+        partial = self.partial or any(op.temporary for op in lasting)
+        return replace(self, ops=lasting, partial=partial)
+
     def to_json(self) -> dict[str, Any]:
         """Return JSON values."""
         return {
@@ -120,8 +128,15 @@ def stored(op: Operation) -> StoredOp:
             op.state.with_data(None),
             op.replaced.with_data(None),
             str(op.target.path),
+            _temporary(op.source, op.target),
         )
-    return StoredOp("change", str(op.path.path), op.before.with_data(None), op.after.with_data(None))
+    before, after = op.before.with_data(None), op.after.with_data(None)
+    return StoredOp("change", str(op.path.path), before, after, temporary=_temporary(op.path))
+
+
+def _temporary(*paths: ResolvedPath) -> str:
+    inside = [path.in_tempdir and not path.in_workdir for path in paths]
+    return "all" if all(inside) else "some" if any(inside) else ""
 
 
 def located(workspace: Workspace, path: str) -> ResolvedPath:
@@ -145,6 +160,7 @@ def _op_to_json(op: StoredOp) -> dict[str, Any]:
         "before": _state_to_json(op.before),
         "after": _state_to_json(op.after),
         "target": op.target,
+        "temporary": op.temporary,
     }
 
 
@@ -155,6 +171,7 @@ def _op_from_json(values: dict[str, Any]) -> StoredOp:
         _state_from_json(values["before"]),
         _state_from_json(values["after"]),
         str(values.get("target", "")),
+        str(values.get("temporary", "")),
     )
 
 

@@ -178,8 +178,8 @@ class EditJournal:
             self._run = loaded.run + 1
             self._index = index
             index.append("run", run=self._run)
-            self._done = loaded.done
-            self._undone = loaded.undone if not earlier else []
+            self._done = _lasting(loaded.done)
+            self._undone = [group for group in map(_lasting, loaded.undone) if group] if not earlier else []
             self._measure(os.path.join(folder, "blobs"))
             for entry in earlier:
                 self._adopt(entry)
@@ -213,7 +213,8 @@ class EditJournal:
         chosen: list[Entry] = []
         turns: list[tuple[int, int]] = []
         for entry in reversed(self._done):
-            turn = (entry.run, entry.turn)
+            # A call outside any turn, by the person, is one of its own.
+            turn = (entry.run, entry.turn or -entry.number)
             if turn not in turns:
                 if len(turns) == n:
                     break
@@ -316,3 +317,9 @@ class EditJournal:
             # Stopped half way: the rest stays undone, and can be tried again.
             self._undone.append(left)
             self._note("undo", numbers=[entry.number for entry in left])
+
+
+def _lasting(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the calls of an earlier process that can still be taken back."""
+    kept = [entry.without_temporary() for entry in entries]
+    return [entry for entry in kept if entry.ops]

@@ -27,7 +27,7 @@ def preview(workspace: Workspace, blobs: Blobs, entries: Sequence[Entry]) -> lis
             except (EditError, PolicyError) as exc:
                 notes[op.path] = str(exc)
             if entry.partial:
-                notes[op.path] = "the old content was too large to keep, so this can't be undone"
+                notes[op.path] = "the old content was too large, so this can't be undone"
     return [_item(workspace, blobs, path, state, notes.get(path, "")) for path, state in _final(entries).items()]
 
 

@@ -66,7 +66,9 @@ def check_undo(workspace: Workspace, entries: Sequence[Entry]) -> None:
     for entry in entries:
         if entry.partial:
             raise edit_error(
-                "io", f"The old content of {entry.paths[0]} was too large to keep, so {entry.tool} can't be undone."
+                "io",
+                f"The old content of {entry.paths[0]} was not kept (it is too large, or in a temporary folder "
+                f"that is gone), so {entry.tool} can't be undone.",
             )
         for op in reversed(entry.ops):
             expectation.take_back(op)

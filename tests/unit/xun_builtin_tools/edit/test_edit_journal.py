@@ -331,6 +331,30 @@ def test_a_journal_lasts(agent: Agent[Any], root: Path, tmp_path: Path) -> None:
     assert tree(root) == {**moved, "n.txt": tree(root)["n.txt"]}
 
 
+def test_what_was_in_the_temporary_folder_does_not_stand_in_the_way_later(
+    agent: Agent[Any], root: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "undo"
+    start = tree(root)
+    journal_of(agent).persist_to(folder)
+    temp = call(agent, "temp_dir").unwrap()
+    call(agent, "write_file", 1, path=f"{temp}/t", content="t")
+    call(agent, "replace", 1, path="a.txt", old="a", new="1")
+    call(agent, "write_file", 1, path=f"{temp}/u", content="u")
+    agent.workspace.close()
+    again = journal_of(make_agent(root))
+    again.persist_to(folder)
+    assert again.undo_last_turns(1) == [str(root / "a.txt")]
+    assert tree(root) == start
+
+
+def test_calls_outside_a_turn_are_taken_back_one_by_one(agent: Agent[Any], root: Path) -> None:
+    call(agent, "replace", path="a.txt", old="a", new="1")
+    call(agent, "replace", path="b.txt", old="b", new="2")
+    assert journal_of(agent).undo_last_turns(1) == [str(root / "b.txt")]
+    assert journal_of(agent).undo_last_turns(1) == [str(root / "a.txt")]
+
+
 def test_a_torn_index_loses_its_last_line_only(agent: Agent[Any], root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "undo"
     journal_of(agent).persist_to(folder)
@@ -351,8 +375,8 @@ def test_a_long_index_is_rewritten_shorter(agent: Agent[Any], root: Path, tmp_pa
     folder = tmp_path / "undo"
     journal = journal_of(agent)
     journal.persist_to(folder)
-    call(agent, "replace", path="a.txt", old="a", new="1")
-    call(agent, "replace", path="b.txt", old="b", new="2")
+    call(agent, "replace", 1, path="a.txt", old="a", new="1")
+    call(agent, "replace", 1, path="b.txt", old="b", new="2")
     journal.undo_last_turns(1)
     index = folder / "index.jsonl"
     with index.open("a") as file:
@@ -383,7 +407,7 @@ def test_the_journal_is_bounded(root: Path, tmp_path: Path) -> None:
     assert kept <= 5000
     (root / "huge").write_bytes(b"z" * 6000)
     call(agent, "delete", path="huge").unwrap()
-    assert "too large to keep" in call(agent, "undo_edit").value.error
+    assert "too large" in call(agent, "undo_edit").value.error
 
 
 def test_large_old_contents_go_to_a_folder_that_is_removed(agent: Agent[Any], root: Path) -> None:
