@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from xun_policies.guards.git import git_list, git_paths, git_pretty, git_reflog, git_refs, git_remote
+from xun_policies.guards.git import git_config, git_list, git_paths, git_pretty, git_reflog, git_refs, git_remote
 from xun_policies.guards.options import Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, operands
 from xun_policies.guards.scripts import awk, find, jq, sed
@@ -214,6 +214,7 @@ CHECKS: dict[str, Check] = {
     "curl": curl,
     "date": date,
     "find": find,
+    "git_config": git_config,
     "git_list": git_list,
     "git_paths": git_paths,
     "git_pretty": git_pretty,

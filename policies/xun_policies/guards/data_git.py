@@ -106,7 +106,11 @@ RULES: tuple[Rule, ...] = (
         ("git log --oneline -5", "git log -p -2 -- a", "git log --grep=/etc/passwd", "git log --format='{%h,%s}' -3"),
         ("git log -p --ext-diff",),
     ),
-    _log("show", ("git show HEAD:src/a.py", "git show --stat HEAD~1", "git show HEAD^{commit}"), ("git show ../a",)),
+    _log(
+        "show",
+        ("git show HEAD:src/a.py", "git show --stat HEAD~1", "git show HEAD^{commit}"),
+        ("git show ../a", "git show HEAD:../a"),
+    ),
     Rule(
         ("git", "blame"),
         "-wltsefpbnMC -L: -M?# -C?# --date=: --since=: --abbrev=# --color-lines --color-by-age --show-name "
@@ -257,6 +261,7 @@ RULES: tuple[Rule, ...] = (
         "--includes --no-includes",
         operands="text",
         most=2,
+        check="git_config",
         allows=("git config --get user.name",),
         asks=(
             "git config user.name x",
@@ -264,6 +269,7 @@ RULES: tuple[Rule, ...] = (
             "git config --get -f /x a.b",
             "git config --edit",
             "git config --get a b c",
+            "git config --get http.extraHeader",
         ),
     ),
     Rule(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, operands
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 
+_SECRET_KEY = r"(?i)header|token|passw|secret|credential|oauth|api-?key|cookie|proxy|smtp"
 _PRETTY = wordset("oneline short medium full fuller reference email mboxrd raw")
 _LISTING = wordset("-l --list --contains --no-contains --merged --no-merged --points-at -n")
 _OPTIONAL_COMMIT = ("--contains", "--no-contains", "--merged", "--no-merged")
@@ -74,6 +77,16 @@ def git_refs(rule: Rule, call: Call) -> Problem | None:
     """A listing of references: no sorting or format by signature."""
     found = walk(compiled(rule.options), call)
     return found if isinstance(found, Problem) else _references(found)
+
+
+def git_config(rule: Rule, call: Call) -> Problem | None:
+    """One key that holds no secret by its name."""
+    found = walk(compiled(rule.options), call)
+    if isinstance(found, Problem):
+        return found
+    if found.operands and re.search(_SECRET_KEY, found.operands[0].text):
+        return Problem(NOT_FREE, f"{found.operands[0].text} may hold a secret")
+    return operands(rule, call, found)
 
 
 def git_remote(rule: Rule, call: Call) -> Problem | None:

@@ -65,25 +65,27 @@ class Call:
         words: The arguments after the matched prefix.
         places: Answers whether a path is inside.
         cwds: The folders that the command may run in.
+        named: The command shows only the names of its operands.
     """
 
-    __slots__ = ("cwds", "places", "words")
+    __slots__ = ("cwds", "named", "places", "words")
 
     def __init__(self, words: Sequence[Word], places: Places, cwds: tuple[str, ...]) -> None:
+        self.named = False
         self.words = words
         self.places = places
         self.cwds = cwds
 
-    def path(self, text: str, *, glob: bool = False) -> Problem | None:
+    def path(self, text: str, *, glob: bool = False, named: bool = False) -> Problem | None:
         """Return a problem when *text*, as a path, leads outside."""
-        reason = self.places.outside(text, self.cwds, glob=glob)
+        reason = self.places.outside(text, self.cwds, glob=glob, named=named)
         return None if reason is None else Problem("path", reason)
 
     def operand_path(self, word: Word) -> Problem | None:
         """Return a problem when the operand *word* leads outside; ``-`` is standard input."""
         if word.text == "-" and not word.glob:
             return None
-        return self.path(word.text, glob=word.glob)
+        return self.path(word.text, glob=word.glob, named=self.named)
 
 
 class Arguments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -46,6 +47,7 @@ class Rule:
         return " ".join(self.prefix)
 
 
+_ONLY_NAMES = r"-[A-HJ-SU-Zabce-vx-z0-9]*d|--directory$"
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "--files", "--type-list")
 
 
@@ -63,7 +65,10 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         if word.glob:
             if word.lead and not (rule.globs or rule.free):
                 return Problem("glob", f"{word.text} may match a file whose name is an option")
-            problem = call.path(word.text, glob=True)
+            call.named = rule.free or (
+                rule.name == "ls" and any(re.match(_ONLY_NAMES, other.text) for other in call.words)
+            )
+            problem = call.path(word.text, glob=True, named=call.named)
             if problem is not None:
                 return problem
     if rule.free:
@@ -83,6 +88,8 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
         return Problem(NOT_FREE, f"the operand {words[0].text} is not free")
     else:
         for word in words[_first_path(rule, found) :]:
+            if rule.prefix[0] == "git" and ".." in word.text.partition(":")[2].split("/"):
+                return Problem("path", f"{word.text} may name a file above the workspace")
             problem = call.operand_path(word)
             if problem is not None:
                 return problem

@@ -141,12 +141,19 @@ class Places:
                 return real_path(f"{base}/{path}")
         return done or "/"
 
-    def outside(self, path: str, cwds: tuple[str, ...], *, glob: bool = False) -> str | None:
-        """Return why *path* may not be read unasked, or None when it stays inside from each of *cwds*."""
+    def outside(self, path: str, cwds: tuple[str, ...], *, glob: bool = False, named: bool = False) -> str | None:
+        """Return why *path* may not be read unasked, or None when it stays inside from each of *cwds*.
+
+        Args:
+            path: A path as the command has it.
+            cwds: The real paths of the folders that the command may run in.
+            glob: *path* is a pattern; what it matches now is checked too.
+            named: Only the names of what it matches are shown, so that ``..`` may be among them.
+        """
         if path in PUBLIC_FILES or (path.startswith(_PUBLIC_TREE) and "/.." not in path):
             return None
         for cwd in cwds:
-            reason = self._outside_glob(path, cwd) if glob else self._outside_one(path, cwd)
+            reason = self._outside_glob(path, cwd, named) if glob else self._outside_one(path, cwd)
             if reason is not None:
                 return reason
         return None
@@ -158,7 +165,7 @@ class Places:
             return None
         return f"{path} is outside the workspace"
 
-    def _outside_glob(self, path: str, cwd: str) -> str | None:
+    def _outside_glob(self, path: str, cwd: str, named: bool) -> str | None:
         """Check the fixed part of a pattern, and every entry that it matches now."""
         parts = path.split("/")
         first = next((index for index, part in enumerate(parts) if re.search(_GLOB, part)), -1)
@@ -168,7 +175,11 @@ class Places:
         reason = self._outside_one(fixed, cwd)
         if reason is not None or ".." in parts[first:]:
             return reason or f"{path} may lead outside the workspace"
-        return self._expand(self.resolve(fixed, cwd), parts[first:], path)
+        folder = self.resolve(fixed, cwd)
+        # Before 5.2 bash lets .* match .. as well.
+        if not named and parts[first].startswith(".") and _component(parts[first])(".."):
+            reason = self._outside_one(f"{folder}/..", cwd)
+        return reason or self._expand(folder, parts[first:], path)
 
     def _expand(self, folder: str, parts: list[str], shown: str) -> str | None:
         matches = _component(parts[0])

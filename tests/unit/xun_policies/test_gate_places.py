@@ -85,6 +85,13 @@ def test_matches_of_a_pattern_are_checked(tree: Tree) -> None:
     assert not tree.allowed("echo ../*")
 
 
+def test_a_pattern_that_may_match_the_parent_asks_where_it_would_be_read(tree: Tree) -> None:
+    for text in ("ls -d .*", "ls -lad .*", "echo .*", "cat src/.*", "ls .g*"):
+        assert tree.allowed(text), text
+    for text in ("ls .*", "du -s .*", "cat .?", "grep -r x ./.*", "ls -R .[.]"):
+        assert not tree.allowed(text), text
+
+
 def test_descending_commands_that_follow_links_are_checked(tree: Tree) -> None:
     assert tree.allowed("grep -R x .")
     assert tree.allowed("find -L . -name x")
