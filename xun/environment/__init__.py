@@ -1,0 +1,1 @@
+"""Environments: where commands and code of an agent run."""

@@ -1,0 +1,260 @@
+"""DockerEnvironment: a container, driven by the docker command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from xun.environment.base import CallTool, EnvironmentUnusable, Write
+from xun.environment.files import WorkspaceFiles
+from xun.environment.local import argument_vector
+from xun.environment.processes import TAG, LocalProcess, ProcessTable
+from xun.environment.shield import Shield, find_program
+from xun_policies.shell.environment import child_environment
+from xun_policies.workspace import Workspace
+
+DEFAULT_IMAGE = "python:3.12-slim"
+"""The image when none is named; any with bash will do for commands, one with python3 for code."""
+_ASK_SECONDS = 15.0
+_START_SECONDS = 600.0
+_OF_THIS_MACHINE = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR")
+_OF_THE_CLIENT = re.compile(r"PATH|HOME|DOCKER_.*|LD_.*|DYLD_.*|XDG_.*|SSH_.*|GO.*|.*_PROXY|.*_proxy", re.S)
+
+_FIND = r"""
+find_tagged() {
+  found=()
+  for process in /proc/[0-9]*; do
+    while IFS= read -r -d '' variable; do
+      if [ "$variable" = "$1" ]; then found+=("${process#/proc/}"); fi
+    done 2>/dev/null < "$process/environ"
+  done
+}
+"""
+_COUNT = f'{_FIND}find_tagged "$0"; echo "${{#found[@]}}"'
+_END = (
+    _FIND
+    + r"""
+find_tagged "$0"
+if [ "$1" -gt 0 ]; then
+  kill -TERM "${found[@]}" 2>/dev/null
+  for (( tick = 0; tick < $1 && ${#found[@]} > 0; tick++ )); do sleep 0.1; find_tagged "$0"; done
+fi
+for round in 1 2 3 4 5; do
+  if [ "${#found[@]}" -eq 0 ]; then break; fi
+  kill -KILL "${found[@]}" 2>/dev/null
+  find_tagged "$0"
+done
+[ "${#found[@]}" -eq 0 ]
+"""
+)
+
+
+class DockerEnvironment(WorkspaceFiles):
+    """Runs everything in one container, made at first use and removed by `close`.
+
+    The folders of the workspace are mounted at their own paths; git's hooks and settings and ``.xun`` in them are
+    read-only. What else is changed inside, such as an installed package, lasts as long as the container.
+
+    Args:
+        workspace: The folders of the agent.
+        image: The image to start.
+        network: Let the inside use the network.
+        python: The interpreter inside, for code.
+    """
+
+    name = "docker"
+
+    def __init__(
+        self, workspace: Workspace, image: str = DEFAULT_IMAGE, *, network: bool = False, python: str = "python3"
+    ) -> None:
+        super().__init__(workspace)
+        self._image, self._network, self._python = image or DEFAULT_IMAGE, network, python
+        self._table = ProcessTable()
+        self._shield = Shield()
+        self._lock = threading.Lock()
+        self._container: str | None = None
+        self._program: str | None = None
+
+    def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+    ) -> LocalProcess:
+        """Start a process in the container.
+
+        Raises:
+            EnvironmentUnusable: There is no docker command, no engine, or the container can't be started.
+        """
+        program, container = self._ready()
+        given = child_environment(os.environ) if env is None else env
+        tag = self._table.new_tag()
+        words, client = _variables({**given, TAG: tag})
+        argv = [program, "exec", *(["--interactive"] if stdin else []), "--workdir", cwd or self.workspace, *words]
+        argv += [container, *argument_vector(command)]
+        return _DockerProcess(self, self._table, self._table.popen(argv, "/", client, stdin), tag)
+
+    def _ready(self) -> tuple[str, str]:
+        with self._lock:
+            if self._container is None:
+                self._program = self._client()
+                self._container = self._start(self._program)
+            return str(self._program), self._container
+
+    def _client(self) -> str:
+        found = find_program("docker", self._workspace.roots)
+        if found is None:
+            raise EnvironmentUnusable(
+                "The docker environment needs the docker command, and PATH has none outside of the workspace; "
+                "install Docker, or set environment to local."
+            )
+        done = _ask([found, "version", "--format", "{{.Server.Version}}"], _ASK_SECONDS)
+        if isinstance(done, str) or done.returncode:
+            raise EnvironmentUnusable(
+                f"The docker environment needs a running engine, and docker reached none ({_said(done)}); "
+                "start it, or set environment to local."
+            )
+        return found
+
+    def _start(self, program: str) -> str:
+        name = f"xun-{secrets.token_hex(8)}"
+        argv = [program, "run", "--detach", "--rm", "--init", "--name", name, "--label", "xun=environment"]
+        argv += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", f"{os.getuid()}:{os.getgid()}"]
+        if not self._network:
+            argv += ["--network", "none"]
+        for root in self._writable:
+            argv += ["--mount", _mount(root, writable=True)]
+        for pin in self._shield.pins(self._folders):
+            argv += ["--mount", _mount(pin.path, writable=pin.writable)]
+        argv += ["--workdir", self.workspace, "--entrypoint", "sleep", self._image, "infinity"]
+        done = _ask(argv, _START_SECONDS)
+        if isinstance(done, str) or done.returncode:
+            self._shield.close()
+            raise EnvironmentUnusable(
+                f"The container of image {self._image} could not be started ({_said(done)}); "
+                "name another image as docker:IMAGE, or set environment to local."
+            )
+        return name
+
+    def count(self, tag: str) -> int:
+        """Return how many processes in the container carry *tag*."""
+        done = self._inside([*argument_vector(_COUNT), f"{TAG}={tag}"])
+        return int(done.stdout) if done is not None and done.stdout.strip().isdigit() else 0
+
+    def end(self, tag: str, grace: float) -> None:
+        """End what carries *tag* in the container; where that can't be done, the container goes."""
+        done = self._inside([*argument_vector(_END), f"{TAG}={tag}", str(round(grace * 10))], grace)
+        if done is None or done.returncode:
+            self._remove()
+
+    def _inside(self, argv: Sequence[str], more: float = 0.0) -> subprocess.CompletedProcess[str] | None:
+        with self._lock:
+            program, container = self._program, self._container
+        if program is None or container is None:
+            return None
+        done = _ask([program, "exec", container, *argv], _ASK_SECONDS + more)
+        return None if isinstance(done, str) else done
+
+    def _remove(self) -> None:
+        with self._lock:
+            program, container = self._program, self._container
+            self._container = None
+        if program is not None and container is not None:
+            _ask([program, "rm", "--force", "--volumes", container], 4 * _ASK_SECONDS)
+
+    def run_code(
+        self,
+        code: str,
+        *,
+        tools: Sequence[str],
+        call_tool: CallTool,
+        write: Write,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Run Python code with the image's interpreter."""
+        from xun.environment.code_host import run_in_process
+
+        def start(argv: Sequence[str]) -> LocalProcess:
+            return self.spawn(argv, env=env, stdin=True)
+
+        run_in_process(start, self._python, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+
+    def close(self) -> None:
+        """Remove the container and all that runs in it."""
+        self._remove()
+        self._table.end_all()
+        self._shield.close()
+
+
+class _DockerProcess(LocalProcess):
+    """The client on this machine, and what it started in the container."""
+
+    def __init__(
+        self, environment: DockerEnvironment, table: ProcessTable, popen: subprocess.Popen[bytes], tag: str
+    ) -> None:
+        super().__init__(table, popen, tag)
+        self._environment = environment
+
+    def left_running(self) -> bool:
+        """Tell whether something with its tag still runs in the container."""
+        super().left_running()
+        return self._environment.count(self.tag) > 0
+
+    def kill(self, grace: float = 0.0) -> None:
+        """End what it started in the container, then the client."""
+        self._environment.end(self.tag, grace)
+        super().kill()
+
+
+def _variables(env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the options that set *env* inside, and the environment of the client that they refer to.
+
+    Values stay out of the argument list, which everyone on this machine can read, where the client does not
+    look at the same name itself. Facts of this machine, such as its PATH, are not those of the image.
+    """
+    words: list[str] = []
+    client = dict(os.environ)
+    for name, value in env.items():
+        if name in _OF_THIS_MACHINE and value == os.environ.get(name):
+            continue
+        if _OF_THE_CLIENT.fullmatch(name):
+            words += ["--env", f"{name}={value}"]
+        else:
+            words += ["--env", name]
+            client[name] = value
+    return words, client
+
+
+def _mount(path: str, *, writable: bool) -> str:
+    """Return a bind mount at the same path, as the one line of CSV that docker reads."""
+    fields = ["type=bind", f"source={path}", f"target={path}", *([] if writable else ["readonly"])]
+    return ",".join('"' + field.replace('"', '""') + '"' for field in fields)
+
+
+def _ask(argv: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str] | str:
+    try:
+        return subprocess.run(
+            argv,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return str(exc)
+
+
+def _said(done: subprocess.CompletedProcess[str] | str) -> str:
+    text = done if isinstance(done, str) else done.stderr.strip() or f"exit code {done.returncode}"
+    return " ".join(text.split())[-300:]
