@@ -41,6 +41,15 @@ def numbers(text: str) -> list[str]:
     return re.findall(r"number\s+(\d{4})", text)
 
 
+def settles(condition: Callable[[], bool], pane: Pane) -> None:
+    """Wait until *condition* holds and goes on to hold."""
+    held, until = 0, time.monotonic() + 10
+    while held < 5:
+        held = held + 1 if condition() else 0
+        assert time.monotonic() < until, pane.text()
+        time.sleep(0.1)
+
+
 def test_every_line_is_once_in_the_scrollback(demo: Callable[..., Pane]) -> None:
     pane = demo((80, 24))
     pane.type("stream 300 0.001")
@@ -77,10 +86,8 @@ def test_resizing_with_a_question_open_keeps_it_whole(demo: Callable[..., Pane])
     pane.wait("Allow this time only")
     for width in (60, 44, 100):
         pane._tmux("resize-window", "-x", str(width), "-y", "30")
-        time.sleep(0.5)
-        assert pane.text().count("Allow this time only") == 1, pane.text()
+        settles(lambda: pane.text().count("Allow this time only") == 1, pane)
     pane._tmux("resize-window", "-x", "40", "-y", "10")
-    time.sleep(0.5)
-    assert pane.text(history=False).count("Allow this time only") == 1
+    settles(lambda: pane.text(history=False).count("Allow this time only") == 1, pane)
     pane.press("o")
     pane.wait("Written.")
