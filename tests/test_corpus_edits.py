@@ -8,8 +8,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ CASES = [
     for row in ROWS
     for form in ([form for form in ("envelope", "unified") if form in row["args"]] or [""])
 ]
-INLINE_KILLS = 12
+MOST_STEPS = 12
 
 
 class FaultyDisk(Disk):
@@ -269,19 +267,17 @@ def check_undo(room: Room, agent: Agent[Any], row: dict[str, Any]) -> None:
                 assert stat.S_IMODE(room.path(name).stat().st_mode) == int(spec["mode"], 8)
 
 
-CHILD = """
-import json, os, signal, sys
-sys.path[:0] = json.loads(sys.argv[5])
-import test_corpus_edits as corpus
-from xun_builtin_tools.edit.disk import Disk
-from xun_builtin_tools.edit.state import EditState
+class DeadlyDisk(Disk):
+    """A disk whose user is killed before or after one of its operations, or in the middle of a write."""
 
-class Deadly(Disk):
-    left = int(sys.argv[4])
-    def _step(self):
-        Deadly.left -= 1
-        if Deadly.left < 0:
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def _step(self) -> None:
+        self.left -= 1
+        if self.left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
+
     def write(self, folder, name, data, mode, owner=None):
         self._step()
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder.fd)
@@ -291,34 +287,43 @@ class Deadly(Disk):
         folder.unlink(name)
         super().write(folder, name, data, mode, owner)
         self._step()
+
+    def _do(self, name: str, *args: Any) -> None:
+        self._step()
+        getattr(Disk, name)(self, *args)
+        self._step()
+
     def replace(self, *args):
-        self._step(); super().replace(*args); self._step()
+        self._do("replace", *args)
+
     def unlink(self, *args):
-        self._step(); super().unlink(*args); self._step()
+        self._do("unlink", *args)
+
     def keep(self, *args):
-        self._step(); super().keep(*args); self._step()
+        self._do("keep", *args)
+
     def mkdir(self, *args):
-        self._step(); super().mkdir(*args); self._step()
+        self._do("mkdir", *args)
+
     def rename(self, *args):
-        self._step(); super().rename(*args); self._step()
-
-agent = corpus.make_agent(corpus.Path(sys.argv[1]))
-journal = EditState.of(agent).journal
-journal.persist_to(sys.argv[2])
-journal.disk = Deadly()
-name, args = json.loads(sys.argv[3])
-result = corpus.call(agent, name, args)
-print(json.dumps([result.is_ok(), str(result.value)]))
-"""
+        self._do("rename", *args)
 
 
-def run_child(room: Room, journal: Path, name: str, args: dict[str, Any], steps: int) -> int:
-    """Make one call in a process that dies after *steps* operations on the disk."""
-    job = [sys.executable, "-c", CHILD, str(room.root), str(journal), json.dumps([name, args]), str(steps)]
-    paths = json.dumps([str(Path(__file__).parent), *[p for p in sys.path if p]])
-    done = subprocess.run([*job, paths], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode
+def run_child(room: Room, journal: Path, name: str, args: dict[str, Any], steps: int) -> bool:
+    """Make one call in a process that dies after *steps* operations on the disk; tell whether it lived."""
+    child = os.fork()
+    if child == 0:
+        try:
+            agent = make_agent(room.root)
+            EditState.of(agent).journal.persist_to(journal)
+            EditState.of(agent).journal.disk = DeadlyDisk(steps)
+            done = call(agent, name, args).is_ok()
+        except BaseException:
+            os._exit(3)
+        os._exit(0 if done else 2)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL)
+    return status == 0
 
 
 def kill_any_time(room: Room, row: dict[str, Any], form: str) -> None:
@@ -326,9 +331,9 @@ def kill_any_time(room: Room, row: dict[str, Any], form: str) -> None:
     start = room.snapshot()
     wholes = [expected_files(room, start, option["files"]) for option in row["expect"].get("any_of", [row["expect"]])]
     wholes.append(start)
-    for steps in range(INLINE_KILLS):
+    for steps in range(MOST_STEPS):
         journal = room.outside.parent / f"{room.outside.name}-journal-{steps}"
-        code = run_child(room, journal, row["tool"], arguments(room, row, form), steps)
+        lived = run_child(room, journal, row["tool"], arguments(room, row, form), steps)
         torn = {path: value for path, value in room.snapshot().items() if not Path(path).name.startswith(".xun-")}
         if len(row["files"]) == 1:
             assert torn in wholes, "a file is neither old nor new"
@@ -337,7 +342,7 @@ def kill_any_time(room: Room, row: dict[str, Any], form: str) -> None:
         for path, (kind, data) in start.items():
             if kind == "file":
                 Path(path).write_bytes(data)
-        if code == 0:
+        if lived:
             return
     pytest.fail("the call never came to its end")
 
@@ -348,7 +353,8 @@ def test_a_patch_of_three_files_killed_anywhere_is_whole_after_the_next_start(tm
     files = {"a.txt": {"text": "a\n"}, "b.txt": {"text": "b\n"}, "c.txt": {"text": "c\n"}}
     room.build(files)
     text = (
-        "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Delete File: b.txt\n*** Update File: c.txt\n@@\n-c\n+C\n"
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n-a\n+A\n*** Delete File: b.txt\n"
+        "*** Update File: c.txt\n@@\n-c\n+C\n"
         "*** Add File: new/d.txt\n+d\n*** End Patch\n"
     )
     start = room.snapshot()
@@ -356,12 +362,12 @@ def test_a_patch_of_three_files_killed_anywhere_is_whole_after_the_next_start(tm
     done = expected_files(room, start, new)
     done[str(room.root / "new")] = ("dir", "")
     done[str(room.root / "new/d.txt")] = ("file", b"d\n")
-    codes = []
-    for steps in range(0, 40, 3):
+    lives = []
+    for steps in range(80):
         journal = tmp_path / f"journal-{steps}"
-        codes.append(run_child(room, journal, "apply_patch", {"patch": text}, steps))
+        lives.append(run_child(room, journal, "apply_patch", {"patch": text}, steps))
         EditState.of(make_agent(room.root)).journal.persist_to(journal)
-        assert room.snapshot() == (done if codes[-1] == 0 else start), f"killed after {steps} operations"
-        if codes[-1] == 0:
+        assert room.snapshot() == (done if lives[-1] else start), f"killed after {steps} operations"
+        if lives[-1]:
             break
-    assert codes[-1] == 0 and len(codes) > 4
+    assert lives[-1] and len(lives) > 20
