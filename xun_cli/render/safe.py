@@ -100,9 +100,8 @@ def _kept_or_visible(match: re.Match[str]) -> str:
     before = text[at - 1] if at else ""
     if found == "\u200d":
         after = text[at + 1 : at + 2]
-        joins = (
-            before != "" and (_pattern("emoji").match(before) or before == "\ufe0f") and _pattern("emoji").match(after)
-        )
+        base = text[at - 2 : at - 1] if before == "\ufe0f" else before
+        joins = base and _pattern("emoji").match(base) and _pattern("emoji").match(after)
         return found if joins else visible(found)
     if len(found) == 1 and _pattern("selector").match(found):
         return found if before and _pattern("takes a selector").match(before) else visible(found)

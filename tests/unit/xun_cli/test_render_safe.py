@@ -23,6 +23,8 @@ from xun_cli.render.safe import fold_spaces, hides_something, safe
         ("\x7f\x00", "<U+007F><U+0000>"),
         ("👩\u200d💻 ❤\ufe0f", "👩\u200d💻 ❤\ufe0f"),
         ("a\u200db", "a<U+200D>b"),
+        ("\ufe0f\u200d🀀", "<U+FE0F><U+200D>🀀"),
+        ("🏳\ufe0f\u200d🌈", "🏳\ufe0f\u200d🌈"),
         ("e" + "\u0301" * 7, "e" + "\u0301" * 4 + "<+3 marks>"),
         ("two\nlines\there", "two\nlines\there"),
     ],
