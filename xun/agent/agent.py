@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from xun.agent.config import AgentConfig
 from xun.agent.hooks import Hooks
 from xun.agent.loop import Run
+from xun.agent.places import Placed
 from xun.agent.questions import Asking
 from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner
 from xun.agent.state import RunState
@@ -34,7 +35,7 @@ POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(RunState, Asking, Generic[S]):
+class Agent(RunState, Asking, Placed, Generic[S]):
     """A model with tools in a workspace.
 
     Args:
@@ -79,6 +80,7 @@ class Agent(RunState, Asking, Generic[S]):
         self.config = config if config is not None else AgentConfig()
         self.chooser = chooser
         RunState.__init__(self, hooks if hooks is not None else Hooks(), parent)
+        Placed.__init__(self)
         self.state: dict[str, Any] = state if state is not None else {}
         self.purpose: Purpose = "turn"
         self._system: list[str] = []
@@ -105,6 +107,7 @@ class Agent(RunState, Asking, Generic[S]):
         self._initialized = False
         self.cancel("the agent was finalized")
         self.hooks.before_finalize.invoke_sync(self)
+        self.close_environment()
         portal, self._portal = self._portal, None
         if portal is not None:
             if self.model is not None and self.parent is None:

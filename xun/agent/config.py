@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from xun.environment.base import Environment
     from xun.models.base import ChatModel
 
 
@@ -30,6 +31,9 @@ class AgentConfig:
         cancel_grace: Seconds that running tools get to end after a cancellation.
         command_output: Characters of each of a command's outputs that the model reads.
         command_env: Names of variables that commands see although they look like secrets.
+        environment: Where commands and code run: ``local``, ``docker`` or ``docker:IMAGE``, ``bubblewrap`` or
+            ``bubblewrap:network``, the name of an installed one, or an environment, which its owner closes.
+        code_mode: The model calls most tools from Python code, by ``run_code``, and sees only the others.
     """
 
     auto_confirm: bool = False
@@ -47,3 +51,5 @@ class AgentConfig:
     cancel_grace: float = 3.0
     command_output: int = 16_000
     command_env: tuple[str, ...] = ()
+    environment: Environment | str = "local"
+    code_mode: bool = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xun.events import ContextAdded, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Message
 from xun_builtin_tools.cmd.capture import Capture
-from xun_builtin_tools.cmd.process import Outcome, Processes, Watch
+from xun_builtin_tools.cmd.process import Outcome, Watch
 from xun_policies.shell.environment import child_environment
 
 if TYPE_CHECKING:
@@ -72,6 +72,5 @@ def _spill(folder: TempDir, name: str) -> Path:
 
 
 def _run(session: Session, command: str, captures: tuple[Capture, Capture], show: Any, stop: asyncio.Event) -> Outcome:
-    processes = Processes.of(session.agent)
-    process = processes.start(command, str(session.cwd), child_environment(os.environ))
-    return Watch(processes, process, captures, show).run(LIMIT, stop.is_set)
+    process = session.agent.environment.spawn(command, cwd=str(session.cwd), env=child_environment(os.environ))
+    return Watch(process, captures, show).run(LIMIT, stop.is_set)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from xun.environment.base import EnvironmentUnusable
 from xun.errors import CommandError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.cmd.capture import Capture
-from xun_builtin_tools.cmd.process import Outcome, Processes, Watch
+from xun_builtin_tools.cmd.process import Outcome, Watch
 
 MAX_TIMEOUT = 3600
 """The longest limit of one command, in seconds."""
@@ -70,12 +71,11 @@ def _capture(ctx: ToolCallContext[Any], name: str) -> Capture:
 def _run(
     ctx: ToolCallContext[Any], approved: gate.ApprovedCommand, captures: tuple[Capture, Capture], timeout: float
 ) -> Outcome:
-    processes = Processes.of(ctx.agent)
     try:
-        process = processes.start(approved.text, approved.cwd, approved.environment)
-    except (OSError, ValueError) as exc:
+        process = ctx.agent.environment.spawn(approved.text, cwd=approved.cwd, env=approved.environment)
+    except (OSError, ValueError, EnvironmentUnusable) as exc:
         raise CommandError(f"bash could not be started: {exc}", kind="spawn") from exc
-    return Watch(processes, process, captures, ctx.emit).run(timeout, lambda: ctx.cancelled)
+    return Watch(process, captures, ctx.emit).run(timeout, lambda: ctx.cancelled)
 
 
 def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, stderr: Capture) -> dict[str, Any]:

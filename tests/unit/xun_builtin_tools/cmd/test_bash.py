@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun_builtin_tools.cmd.process import Processes
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_background_children_do_not_hold_the_call_and_end_with_the_agent(tmp_pat
 
 
 def assert_nothing_left(agent) -> None:
-    tag = f"XUN_PROCESS_TAG={Processes.of(agent).tag}".encode()
+    tag = f"XUN_PROCESS_TAG={agent.environment.tag}".encode()
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
         left = [pid for pid in os.listdir("/proc") if pid.isdigit() and tag in environment(pid)]
