@@ -160,5 +160,7 @@ def test_a_wrong_start_is_one_sentence(environment: dict[str, str], project: Pat
     command = [sys.executable, "-m", "xun_cli", "--model", f"scripted:{tmp_path}/missing.json"]
     with Terminal(command, env=environment, cwd=project) as terminal:
         assert terminal.end() == 3
-        assert "missing.json can't be read" in terminal.text().replace("\n  ", "") and "Traceback" not in terminal.text()
+        assert (
+            "missing.json can't be read" in terminal.text().replace("\n  ", "") and "Traceback" not in terminal.text()
+        )
         assert terminal.modes_left_on() == set()
