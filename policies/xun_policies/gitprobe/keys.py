@@ -59,6 +59,8 @@ def loaded(setting: Setting) -> bool:
         return not is_boolean(value) or (name == "core.pager" and value is not None)
     if key == "promisor" or name in _UNLESS_FALSE:
         return not is_false(value)
+    if name == "log.diffmerges":
+        return (value or "") in ("remerge", "r")
     if name == "diff.submodule":
         return (value or "").lower() != "short"
     if section == "pretty" or name == "format.pretty":

@@ -53,7 +53,7 @@ _PRETTY = (
 _LOG = (
     "-cmtr -L: --follow --no-decorate --decorate=?: --decorate-refs=: --decorate-refs-exclude=: "
     "--clear-decorations --source --mailmap --no-mailmap --use-mailmap --no-use-mailmap --log-size "
-    "--full-diff --cc --diff-merges=: --no-diff-merges --combined-all-paths --remerge-diff --dd "
+    "--full-diff --cc --no-diff-merges --combined-all-paths --dd "
     f"{_REV} {_PRETTY} {_DIFF}"
 )
 _REFS = (
@@ -129,8 +129,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "branch"),
-        f"-avrlqi {_REFS} --all --remotes --list --verbose --show-current --color=?: --no-color --column=?: "
-        "--no-column --abbrev=?# --no-abbrev",
+        f"-avrlqi {_REFS} --all --remotes --list --verbose --show-current --color=?: --no-color "
+        "--abbrev=?# --no-abbrev",
         operands="text",
         check="git_list",
         allows=(
@@ -154,7 +154,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "tag"),
-        f"-li -n?# {_REFS} --list --color=?: --column=?: --no-column",
+        f"-li -n?# {_REFS} --list --color=?:",
         operands="text",
         check="git_list",
         allows=("git tag", "git tag -l 'v1.*'", "git tag -n3", "git tag --points-at HEAD"),

@@ -107,7 +107,7 @@ class Parsed:
 
 
 class _Parser:
-    __slots__ = ("at", "commands", "depth", "pieces", "problem", "text", "tokens")
+    __slots__ = ("at", "commands", "depth", "pieces", "problem", "redirection", "text", "tokens")
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -117,6 +117,7 @@ class _Parser:
         self.pieces: list[Piece] = []
         self.commands: list[Simple] = []
         self.problem: Problem | None = None
+        self.redirection: Problem | None = None
 
     def fail(self, reason: str, token: Token | None = None, rule: str = "syntax") -> None:
         problem = Problem(rule, reason)
@@ -223,10 +224,13 @@ class _Parser:
         while self.at < len(tokens):
             token = tokens[self.at]
             if isinstance(token, Word):
-                if self._io_number(token):
+                if token.text[-1:].isdigit() and self._io_number(token):
                     continue
                 self.at += 1
-                self._word(command, token)
+                if command.words and self.pieces[-1] is command:
+                    command.words.append(token)
+                else:
+                    self._word(command, token)
             elif not self._redirect(token):
                 break
         if not command.words:
@@ -295,6 +299,8 @@ class _Parser:
         if descriptor is not None and len(descriptor.text) > 1:
             problem = problem or _WRITES
         start = sign.start if descriptor is None else descriptor.start
+        if problem is not None and self.redirection is None:
+            self.redirection = problem
         self.pieces.append(Redirect(start, end, problem))
         return True
 
@@ -322,19 +328,8 @@ def parse(text: str) -> Parsed:
     problem = screen(text)
     if problem is not None:
         return Parsed(text, Sequence(), [], [], problem)
-    parser = _Parser(text, lex(text))
+    tokens, problem = lex(text)
+    parser = _Parser(text, tokens)
     body = parser.parse()
-    problem = parser.problem
-    if problem is None:
-        problem = _first_problem(parser)
+    problem = parser.problem or problem or parser.redirection
     return Parsed(text, body, parser.pieces, parser.commands, problem)
-
-
-def _first_problem(parser: _Parser) -> Problem | None:
-    for token in parser.tokens:
-        if token.problem is not None:
-            return token.problem
-    for piece in parser.pieces:
-        if isinstance(piece, Redirect) and piece.problem is not None:
-            return piece.problem
-    return None

@@ -134,7 +134,7 @@ def screen(text: str) -> Problem | None:
 class Lexer:
     """One pass over *text*; `tokens` holds the result, comments and blanks dropped."""
 
-    __slots__ = ("braced", "pos", "text", "tokens", "word")
+    __slots__ = ("braced", "pos", "problem", "text", "tokens", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -142,28 +142,34 @@ class Lexer:
         self.word: Word | None = None
         self.braced = False
         self.pos = 0
+        self.problem: Problem | None = None
 
     def run(self) -> list[Token]:
-        """Return the tokens."""
+        """Return the tokens; `problem` holds the first of their problems."""
         text, size, match = self.text, len(self.text), _token().match
-        while self.pos < size:
-            found = match(text, self.pos)
+        take = self.tokens.append
+        pos = 0
+        while pos < size:
+            found = match(text, pos)
             assert found is not None  # the last alternative takes any character
             kind, end = found.lastindex, found.end()
+            if kind == 2 and self.word is None and (end == size or text[end] in " \t"):
+                take(Word(found[2], pos, end))
+                pos = end + 1  # past the blank, if there is one
+                continue
+            self.pos = pos
             if kind == 1:
-                self._close()
+                if self.word is not None:
+                    self._close()
             elif kind == 2:
-                if self.word is None and (end == size or text[end] in " \t"):
-                    self.tokens.append(Word(found[2], self.pos, end))
-                else:
-                    self._add(found[2], end)
+                self._add(found[2], end)
             elif kind == 3 or kind == 4:
                 self._add(found[kind], end).quoted = True
             elif kind == 5:
                 self._operator(found[5], end)
             else:
                 end = self._character(found[6], end)
-            self.pos = end
+            pos = end
         self._close()
         return self.tokens
 
@@ -188,6 +194,8 @@ class Lexer:
         if word.text == "[" and not word.quoted:
             word.glob = word.lead = False
         word.odd = word.tilde or word.dynamic or word.pwd != "" or word.problem is not None
+        if word.problem is not None and self.problem is None:
+            self.problem = word.problem
         self.tokens.append(word)
         self.word = None
 
@@ -197,6 +205,8 @@ class Lexer:
             word.problem = word.problem or Problem("redirection", "a file-descriptor variable")
         self._close()
         problem = _OPERATOR_PROBLEMS.get(sign)
+        if problem is not None and self.problem is None:
+            self.problem = problem
         self.tokens.append(Operator(sign, self.pos, end, problem))
 
     def _character(self, char: str, end: int) -> int:
@@ -310,6 +320,7 @@ class Lexer:
         return len(text)
 
 
-def lex(text: str) -> list[Token]:
-    """Return the tokens of *text*; never raises. Call `screen` first."""
-    return Lexer(text).run()
+def lex(text: str) -> tuple[list[Token], Problem | None]:
+    """Return the tokens of *text* and the first of their problems; never raises. Call `screen` first."""
+    lexer = Lexer(text)
+    return lexer.run(), lexer.problem

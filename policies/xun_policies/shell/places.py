@@ -70,13 +70,14 @@ class Places:
         cwd: The real path of the folder that the command starts in.
     """
 
-    __slots__ = ("_budget", "cache", "cwd", "home", "roots")
+    __slots__ = ("_below_roots", "_budget", "cache", "cwd", "home", "roots")
 
     def __init__(self, cwd: str, roots: tuple[str, ...], home: str, cache: dict[Any, Any]) -> None:
         self.cache = cache
         self.home = home
         self.roots = tuple(self._real_root(root) for root in roots)
         self.cwd = self.roots[0] if roots and cwd == roots[0] else self._real_root(cwd)
+        self._below_roots = tuple([root if root.endswith("/") else f"{root}/" for root in self.roots])
         self._budget = _MAX_ENTRIES
 
     def _real_root(self, path: str) -> str:
@@ -95,19 +96,16 @@ class Places:
 
     def holds(self, real: str) -> bool:
         """Tell whether *real*, a resolved path, lies in one of the roots."""
-        for root in self.roots:
-            if real == root or real.startswith(root + "/") or root == "/":
-                return bool(real)
-        return False
+        return real in self.roots or real.startswith(self._below_roots)
 
     def resolve(self, path: str, cwd: str) -> str:
         """Return where *path* leads from *cwd* (a real path)."""
-        if path.startswith("/"):
-            for root in self.roots:
-                if path.startswith(root + "/"):
-                    return self._below(root, path[len(root) + 1 :])
-            return real_path(path)
-        return self._below(cwd, path)
+        if not path.startswith("/"):
+            return self._below(cwd, path)
+        for root, start in zip(self.roots, self._below_roots, strict=True):
+            if path.startswith(start):
+                return self._below(root, path[len(start) :])
+        return real_path(path)
 
     def _below(self, base: str, path: str) -> str:
         if "/" not in path and path not in (".", ".."):
@@ -153,14 +151,16 @@ class Places:
         if path in PUBLIC_FILES or (path.startswith(_PUBLIC_TREE) and "/.." not in path):
             return None
         for cwd in cwds:
+            if not glob:
+                real = self.resolve(path, cwd)
+                if real in self.roots or real.startswith(self._below_roots):
+                    continue
             reason = self._outside_glob(path, cwd, named) if glob else self._outside_one(path, cwd)
             if reason is not None:
                 return reason
         return None
 
     def _outside_one(self, path: str, cwd: str) -> str | None:
-        if "\0" in path:
-            return "a path with a NUL byte"
         if self.holds(self.resolve(path, cwd)):
             return None
         return f"{path} is outside the workspace"
