@@ -158,9 +158,8 @@ def test_commands_of_the_person(xun: Start, project: Path) -> None:
 
 def test_a_wrong_start_is_one_sentence(environment: dict[str, str], project: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "xun_cli", "--model", f"scripted:{tmp_path}/missing.json"]
-    with Terminal(command, env=environment, cwd=project) as terminal:
+    with Terminal(command, env=environment, cwd=project, columns=250) as terminal:
         assert terminal.end() == 3
-        assert (
-            "missing.json can't be read" in terminal.text().replace("\n  ", "") and "Traceback" not in terminal.text()
-        )
+        shown = terminal.text()
+        assert "missing.json can't be read" in shown and "Traceback" not in shown
         assert terminal.modes_left_on() == set()
