@@ -136,7 +136,7 @@ class ChoiceRequest:
         call_id: The tool call that asks, or "".
         message: Text below the question.
         command: For a command: the parsed command that will run.
-        cwd: For a command: the folder that it will run in.
+        cwd: The folder that a command will run in, or that a write's paths can be shown relative to.
         risk: For a command: the assessment, None when there was none.
         files: For a write: what would change.
         write_scopes: For a write: what can be granted, narrowest first; each item is one row of grants.

@@ -129,7 +129,7 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
     names = ", ".join(str(item.touched[-1].path) for item in asking[:3])
     if outcome.choice == DENY:
         _refuse(ctx, "write", names, outcome)
-    if outcome.choice == GRANT and outcome.source == "user":
+    if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
         _grant_writes(ctx, outcome.grants or request.write_scopes[0])
     _log(ctx, names, "allow", outcome.decided_by, "write")
 
@@ -157,6 +157,7 @@ def _write_request(
         agent=ctx.agent.name,
         tool=ctx.tool_name,
         call_id=ctx.call_id,
+        cwd=str(ctx.agent.workspace.workdir),
         files=tuple(file_diff(item) for item in plan),
         write_scopes=scopes,
         message=note,

@@ -142,7 +142,7 @@ def test_065_invalid_arguments():
     assert "a: required" in bad_call("add", {})
 
 
-@pytest.mark.parametrize("arguments", [{"a": object()}, {"a": "\ud800"}, '{"a": "\ud800"}', {"a": 10**5000}])
+@pytest.mark.parametrize("arguments", [{"a": object()}, {"a": 10**5000}, {"a": float("nan")}])
 def test_065_values_that_are_no_json(arguments: Any):
     def tool(a: str): ...
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, ca
 from xun.errors import ConfigError, ToolCallFormatError
 from xun.tools.coerce import ListRule, list_rule, read_list
 from xun.tools.context import ToolCallContext
+from xun.tools.surrogates import disguise, undisguise
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -137,15 +138,16 @@ class Signature:
         return args, kwargs
 
     def _second_try(self, text: str, refused: Any) -> BaseModel:
-        """Validate again with lists that came as text; they are rare, so that a good call is decoded once only."""
+        """Validate again with lists that came as text and lone surrogates; a good call is decoded once only."""
         data = decode_object(self.tool, text)
-        changed = self._read_lists(data)
+        changed, disguised = disguise(self._read_lists(data))
         if changed is data and text.strip():
             raise self._invalid(refused) from None
         try:
-            return cast("BaseModel", self._validate(self._as_text(changed), strict=True))
+            model = cast("BaseModel", self._validate(self._as_text(changed), strict=True))
         except ValueError as exc:
             raise self._invalid(exc) from None
+        return cast("BaseModel", undisguise(model)) if disguised else model
 
     def _as_text(self, data: Any) -> str:
         if not isinstance(data, dict):

@@ -242,6 +242,14 @@ def test_protected_paths_ask_each_time_and_are_never_granted(make, tmp_path):
     assert call(agent, "write_file", path=".git/other", content="x\n").status == "denied"
 
 
+def test_a_grant_that_was_not_offered_counts_as_once(make, tmp_path):
+    (tmp_path / ".git").mkdir()
+    agent = make("grant", "deny")
+    call(agent, "write_file", path=".git/config", content="x\n").unwrap()
+    assert len(agent.policy.write_allowlist) == 0
+    assert call(agent, "write_file", path=".git/config", content="y\n").status == "denied"
+
+
 def test_auto_edit_mode_writes_unasked_but_not_protected_paths(make, tmp_path):
     (tmp_path / "a.txt").write_text("1\n")
     agent = make("deny")
