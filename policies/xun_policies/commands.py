@@ -5,8 +5,12 @@ The types are loaded when they are first asked for, so that importing this modul
 
 from __future__ import annotations
 
+from functools import cache
+
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from xun_policies.grants import CommandAllowlist, CommandEntry, CommandGrant, join_words
     from xun_policies.store import PolicyState
     from xun_policies.verdicts import CommandScope, CommandVerdict, Segment
@@ -32,9 +36,15 @@ def evaluate(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerd
     It never raises for any text, and what it does not fully understand asks. The text given to bash
     must be the identical string.
     """
+    return _verdict()(text, policy, scope)
+
+
+@cache
+def _verdict() -> Callable[[str, PolicyState, CommandScope], CommandVerdict]:
+    # Loaded at the first evaluation: see above.
     from xun_policies.evaluation import verdict
 
-    return verdict(text, policy, scope)
+    return verdict
 
 
 def __getattr__(name: str) -> object:

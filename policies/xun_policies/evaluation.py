@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def verdict(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerdict:
     """Return what `xun_policies.commands.evaluate` returns."""
     parsed = parse(text)
-    segments = _segments(parsed, Judge(policy, scope)) if parsed.pieces else []
+    segments = _segments(parsed, Judge.of(policy, scope)) if parsed.pieces else []
     syntax = parsed.problem
     if syntax is not None and not any(segment.status == "ask" and segment.rule == syntax.rule for segment in segments):
         whole = "" if segments else text

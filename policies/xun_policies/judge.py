@@ -74,8 +74,29 @@ class Judge:
         self._scope = scope
         self._rules = defaults.rules()
         self._places = Places(scope.cwd, scope.roots, scope.home, policy.cache)
-        path = scope.path
-        self._lookup = Lookup(os.environ.get("PATH", DEFAULT_PATH) if path is None else path, self._places)
+        self._lookup = Lookup(self._path(), self._places)
+        self.outside = not self._places.holds(self._places.cwd)
+
+    def _path(self) -> str:
+        path = self._scope.path
+        return os.environ.get("PATH", DEFAULT_PATH) if path is None else path
+
+    @classmethod
+    def of(cls, policy: PolicyState, scope: CommandScope) -> Judge:
+        """Return the judge of *policy* for *scope*, which remembers what does not change between two texts."""
+        judge = policy.cache.get(scope)
+        if judge is None:
+            judge = policy.cache[scope] = cls(policy, scope)
+        else:
+            judge.begin()
+        return judge
+
+    def begin(self) -> None:
+        """Begin another evaluation."""
+        self._places.begin()
+        if self._lookup.path != self._path():
+            self._lookup = Lookup(self._path(), self._places)
+        self._lookup.begin()
         self.outside = not self._places.holds(self._places.cwd)
 
     @property
@@ -180,7 +201,9 @@ class Judge:
             return found
         texts = [word.text for word in words]
         normal = texts if tokens is None else [word.text for word in tokens]
-        if "/" not in texts[0]:
+        entry = self._entry(texts, normal)
+        # Only a grant, or a suspect folder on PATH, makes it matter which file the name runs.
+        if "/" not in texts[0] and (entry is not None or self._lookup.suspicious()):
             finding = self._lookup.finding(texts[0])
             if finding is not None:
                 # A grant for a suspect file names that file: the bare name must not run another one some day.
@@ -189,7 +212,8 @@ class Judge:
                     return Judgement(False, "lookup", finding)
                 texts, normal = [file, *texts[1:]], [file, *normal[1:]]
                 found = Judgement(False, "lookup", finding) if found.rule == "not-listed" else found
-        return self._entry(texts, normal) or _offered(found, words, texts, normal if tokens is not None else None)
+                entry = self._entry(texts, normal)
+        return entry or _offered(found, words, texts, normal if tokens is not None else None)
 
     def _entry(self, texts: list[str], normal: list[str]) -> Judgement | None:
         """Return the allowance of an entry for *texts*, or as a prefix for *normal*, which lacks git's globals."""

@@ -149,6 +149,21 @@ class _Parser:
             self.fail(f"more than {MAX_COMMANDS} commands", rule="too-many")
         return body
 
+    def words_only(self) -> Sequence:
+        """Parse tokens that are words, all of them: one command, the commonest text."""
+        command, body = Simple(), Sequence()
+        for index, token in enumerate(self.tokens):
+            self._word(command, token)  # type: ignore[arg-type]
+            if command.words:
+                command.words.extend(self.tokens[index + 1 :])  # type: ignore[arg-type]
+                break
+        else:
+            self._empty()
+        if not self.commands:
+            self.fail("no command")
+        body.items.append((";", Pipeline(command)))
+        return body
+
     def _peek(self) -> str:
         """Return the operator at the current place, or ""."""
         if self.at < len(self.tokens):
@@ -255,7 +270,7 @@ class _Parser:
         command.words.append(word)
 
     def _empty(self) -> None:
-        if self.at < len(self.tokens):
+        if self.at < len(self.tokens) and isinstance(self.tokens[self.at], Operator):
             token = self.tokens[self.at]
             self.fail(f"a command is missing before {token.text!r}", token)
         else:
@@ -328,8 +343,8 @@ def parse(text: str) -> Parsed:
     problem = screen(text)
     if problem is not None:
         return Parsed(text, Sequence(), [], [], problem)
-    tokens, problem = lex(text)
-    parser = _Parser(text, tokens)
-    body = parser.parse()
-    problem = parser.problem or problem or parser.redirection
+    lexer = lex(text)
+    parser = _Parser(text, lexer.tokens)
+    body = parser.words_only() if lexer.plain and lexer.tokens else parser.parse()
+    problem = parser.problem or lexer.problem or parser.redirection
     return Parsed(text, body, parser.pieces, parser.commands, problem)

@@ -134,18 +134,19 @@ def screen(text: str) -> Problem | None:
 class Lexer:
     """One pass over *text*; `tokens` holds the result, comments and blanks dropped."""
 
-    __slots__ = ("braced", "pos", "problem", "text", "tokens", "word")
+    __slots__ = ("braced", "plain", "pos", "problem", "text", "tokens", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[Token] = []
         self.word: Word | None = None
         self.braced = False
+        self.plain = True
         self.pos = 0
         self.problem: Problem | None = None
 
-    def run(self) -> list[Token]:
-        """Return the tokens; `problem` holds the first of their problems."""
+    def run(self) -> None:
+        """Fill `tokens`; `problem` is then the first of their problems."""
         text, size, match = self.text, len(self.text), _token().match
         take = self.tokens.append
         pos = 0
@@ -171,7 +172,6 @@ class Lexer:
                 end = self._character(found[6], end)
             pos = end
         self._close()
-        return self.tokens
 
     def _add(self, piece: str, end: int) -> Word:
         word = self.word
@@ -204,6 +204,7 @@ class Lexer:
         if word is not None and sign[0] in "<>" and self.text[word.end - 1] == "}":
             word.problem = word.problem or Problem("redirection", "a file-descriptor variable")
         self._close()
+        self.plain = False
         problem = _OPERATOR_PROBLEMS.get(sign)
         if problem is not None and self.problem is None:
             self.problem = problem
@@ -320,7 +321,11 @@ class Lexer:
         return len(text)
 
 
-def lex(text: str) -> tuple[list[Token], Problem | None]:
-    """Return the tokens of *text* and the first of their problems; never raises. Call `screen` first."""
+def lex(text: str) -> Lexer:
+    """Return the lexer after its pass over *text*; never raises. Call `screen` first.
+
+    ``tokens`` holds the tokens, ``problem`` the first of their problems, ``plain`` whether all are words.
+    """
     lexer = Lexer(text)
-    return lexer.run(), lexer.problem
+    lexer.run()
+    return lexer

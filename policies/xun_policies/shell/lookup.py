@@ -19,18 +19,43 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Lookup:
-    """Finds names that PATH resolves inside the workspace or in a folder that everybody may write."""
+    """Finds names that PATH resolves inside the workspace or in a folder that everybody may write.
 
-    __slots__ = ("_folders", "_known", "_marks", "_places", "_suspects")
+    Attributes:
+        path: The PATH that is searched.
+    """
+
+    __slots__ = ("_folders", "_known", "_marks", "_places", "_roots", "_suspects", "_suspicious", "path")
 
     def __init__(self, path: str, places: Places) -> None:
         self._places = places
-        self._folders = path.split(":")
+        self.path = path
+        self._folders = list(dict.fromkeys(path.split(":")))
+        self._suspicious: bool | None = None
         self._marks: list[Any] = []
         self._suspects: dict[str, str] = {}
-        self._known: dict[str, tuple[list[Any], str | None]] = places.cache.setdefault(
-            ("lookup", path, places.roots), {}
-        )
+        self._roots = places.roots
+        self._known: dict[str, tuple[list[Any], str | None]] = {}
+
+    def begin(self) -> None:
+        """Begin an evaluation: what is remembered counts only while the folders look the same."""
+        self._marks.clear()
+        if self._roots != self._places.roots:
+            self._roots = self._places.roots
+            self._known.clear()
+            self._suspicious = None
+
+    def suspicious(self) -> bool:
+        """Tell whether a folder of PATH was relative, in the workspace or open to all when this was first asked.
+
+        It tells only what to look at before something is offered; `finding` looks anew each time.
+        """
+        if self._suspicious is None:
+            self._suspicious = any(
+                not folder.startswith("/") or self._places.holds(real_path(folder)) or _open_to_all(folder)
+                for folder in self._folders
+            )
+        return self._suspicious
 
     def finding(self, name: str) -> str | None:
         """Return why the file that *name* runs is suspect, or None."""

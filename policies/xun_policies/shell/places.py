@@ -70,29 +70,39 @@ class Places:
         cwd: The real path of the folder that the command starts in.
     """
 
-    __slots__ = ("_below_roots", "_budget", "cache", "cwd", "home", "roots")
+    __slots__ = ("_below_roots", "_budget", "_given", "_marks", "_reals", "cache", "cwd", "home", "roots")
 
     def __init__(self, cwd: str, roots: tuple[str, ...], home: str, cache: dict[Any, Any]) -> None:
         self.cache = cache
         self.home = home
-        self.roots = tuple(self._real_root(root) for root in roots)
-        self.cwd = self.roots[0] if roots and cwd == roots[0] else self._real_root(cwd)
-        self._below_roots = tuple([root if root.endswith("/") else f"{root}/" for root in self.roots])
+        self._given = (cwd, roots)
+        self._marks: dict[str, object] = {}
         self._budget = _MAX_ENTRIES
+        self.roots: tuple[str, ...] = ()
+        self._below_roots: tuple[str, ...] = ()
+        self.cwd = ""
+        self._reals: dict[str, str] = {}
+        self.begin()
 
-    def _real_root(self, path: str) -> str:
-        """Return the real path of *path*, remembered while the folder is the same inode."""
-        try:
-            info = os.stat(path)
-            mark: object = (info.st_dev, info.st_ino)
-        except OSError:
-            mark = None
-        known = self.cache.get(("real", path))
-        if known is not None and known[0] == mark:
-            return str(known[1])
-        real = real_path(os.path.abspath(path))
-        self.cache["real", path] = (mark, real)
-        return real
+    def begin(self) -> None:
+        """Begin an evaluation: look whether the roots and the folder are what they were at the last one."""
+        self._budget = _MAX_ENTRIES
+        cwd, roots = self._given
+        changed = not self.cwd
+        for path in roots if cwd in roots else (*roots, cwd):
+            try:
+                info = os.stat(path)
+                mark: object = (info.st_dev, info.st_ino)
+            except OSError:
+                mark = None
+            if changed or self._marks.get(path) != mark:
+                self._marks[path] = mark
+                self._reals[path] = real_path(os.path.abspath(path))
+                changed = True
+        if changed:
+            self.roots = tuple([self._reals[root] for root in roots])
+            self._below_roots = tuple([root if root.endswith("/") else f"{root}/" for root in self.roots])
+            self.cwd = self._reals[cwd]
 
     def holds(self, real: str) -> bool:
         """Tell whether *real*, a resolved path, lies in one of the roots."""

@@ -238,6 +238,14 @@ def test_a_name_that_path_does_not_hold_is_no_finding(tree: Tree) -> None:
     assert tree.allowed("ls -la")
 
 
+def test_the_path_of_this_process_counts_at_each_evaluation(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    scope = CommandScope(str(tree.work), (str(tree.work),), "/nowhere", None)
+    monkeypatch.setenv("PATH", SYSTEM_PATH)
+    assert evaluate("ls", tree.policy, scope).allowed
+    monkeypatch.setenv("PATH", f".:{SYSTEM_PATH}")
+    assert not evaluate("ls", tree.policy, scope).allowed
+
+
 def test_pwd_counts_as_the_folder(tree: Tree) -> None:
     assert tree.allowed('ls "$PWD/src"')
     assert tree.allowed("ls $PWD/src")
