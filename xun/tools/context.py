@@ -18,7 +18,7 @@ T = TypeVar("T")
 class CallScope:
     """The private side of one call: what the run gives to it and collects from it."""
 
-    __slots__ = ("cancelled", "emit", "files", "lock", "record", "run", "turn", "usage")
+    __slots__ = ("cancelled", "code_mode", "emit", "files", "lock", "record", "run", "turn", "usage")
 
     def __init__(
         self,
@@ -29,7 +29,9 @@ class CallScope:
         usage: Usage | None = None,
         turn: int = 0,
         run: object = None,
+        code_mode: bool = False,
     ) -> None:
+        self.code_mode = code_mode
         self.cancelled = cancelled
         self.emit = emit
         self.record = record
@@ -91,6 +93,11 @@ class ToolCallContext(Generic[T]):
     def run(self) -> object:
         """The run that makes the call, as an opaque token; None outside a run."""
         return self._scope.run
+
+    @property
+    def code_mode(self) -> bool:
+        """Whether code of the model makes the call, through ``run_code``."""
+        return self._scope.code_mode
 
     @property
     def cancelled(self) -> bool:

@@ -14,6 +14,7 @@ from xun.errors import ToolCallFormatError, ToolConflict
 from xun.result import Result
 from xun.tools.attr import WATCHERS
 from xun.tools.context import CallScope, ToolCallContext
+from xun.tools.exposure import shown
 from xun.tools.function import Function
 from xun.tools.groups import GROUPS, load_group, load_subagent_tools
 from xun.tools.running import run_async, run_sync
@@ -167,10 +168,20 @@ class ToolBox:
         ]
 
     def list_tools_json(
-        self, model_capabilities: Iterable[str] | None = None, *, compact: bool = False
+        self, model_capabilities: Iterable[str] | None = None, *, compact: bool = False, code_mode: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the tools array that is handed to the model; *compact* without the titles of parameters."""
-        return [tool.to_json(compact=compact) for tool in self.list_tools(model_capabilities)]
+        """Return the tools array that is handed to the model; *compact* without the titles of parameters.
+
+        With *code_mode* it holds what is exposed as "direct", and ``run_code``; the others are in `stub`.
+        """
+        tools = self.list_tools(model_capabilities)
+        return [tool.to_json(compact=compact) for tool in tools if shown(tool, code_mode=code_mode)]
+
+    def stub(self, model_capabilities: Iterable[str] | None = None) -> str:
+        """Return the text of a ``.pyi`` file with one async function per tool that code in `run_code` can call."""
+        from xun.tools.stub import stub_text
+
+        return stub_text(self.list_tools(model_capabilities))
 
     # -- calling ------------------------------------------------------------------------------
 
