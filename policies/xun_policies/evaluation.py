@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def verdict(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerdict:
     """Return what `xun_policies.commands.evaluate` returns."""
     parsed = parse(text)
-    segments = _segments(parsed, Judge.of(policy, scope)) if parsed.pieces else []
+    judge = Judge.take(policy, scope)
+    segments = _segments(parsed, judge) if parsed.pieces else []
+    judge.give_back()
     syntax = parsed.problem
     if syntax is not None and not any(segment.status == "ask" and segment.rule == syntax.rule for segment in segments):
         whole = "" if segments else text

@@ -82,14 +82,17 @@ class Judge:
         return os.environ.get("PATH", DEFAULT_PATH) if path is None else path
 
     @classmethod
-    def of(cls, policy: PolicyState, scope: CommandScope) -> Judge:
-        """Return the judge of *policy* for *scope*, which remembers what does not change between two texts."""
-        judge = policy.cache.get(scope)
+    def take(cls, policy: PolicyState, scope: CommandScope) -> Judge:
+        """Return a judge for *scope* that nobody else uses; `give_back` lets the next text profit from it."""
+        judge: Judge | None = policy.cache.pop(scope, None)
         if judge is None:
-            judge = policy.cache[scope] = cls(policy, scope)
-        else:
-            judge.begin()
+            return cls(policy, scope)
+        judge.begin()
         return judge
+
+    def give_back(self) -> None:
+        """Let the next evaluation in this scope use what this one remembers."""
+        self._policy.cache[self._scope] = self
 
     def begin(self) -> None:
         """Begin another evaluation."""
