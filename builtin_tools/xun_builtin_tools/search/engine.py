@@ -14,6 +14,7 @@ from xun_builtin_tools.search.limits import (
     MAX_HITS,
     SECONDS,
     SMALL_BYTES,
+    SMALL_SECONDS,
     SMALL_TREE,
     Clock,
     Enough,
@@ -25,7 +26,7 @@ from xun_builtin_tools.search.ripgrep import find_ripgrep
 from xun_builtin_tools.search.walk import Folder, Walk
 
 # A look at what was left out may take this many seconds, and after a longer search this part of its time.
-_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.2, 2.0
+_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.1, 2.0
 
 Backend = Literal["auto", "python", "ripgrep"]
 
@@ -103,7 +104,7 @@ class Engine:
 
     def _probe(self, done: Clock, search: Callable[[Clock], object]) -> None:
         """Make a search of which only matters whether it finds anything; briefly."""
-        taken = done.seconds - done.left
+        taken = done.taken
         seconds = _PROBE_SECONDS if taken < _PROBE_SECONDS else min(taken * _PROBE_SHARE, _PROBE_MAX)
         try:
             search(Clock(seconds, self._check_cancel))
@@ -159,7 +160,11 @@ class Engine:
 
     def _walk(self, request: GrepRequest, clock: Clock, hits: Hits, program: Callable[[], str | None]) -> None:
         walk = python_search.new_walk(request.scope, clock, request.filter.matches if request.filter else None)
-        search = python_search.PythonSearch(request, clock, hits, lambda size: _too_large(size > SMALL_BYTES, program))
+
+        def grown(size: int) -> None:
+            _too_large(size > SMALL_BYTES or clock.taken > SMALL_SECONDS, program)
+
+        search = python_search.PythonSearch(request, clock, hits, grown)
         try:
             search.in_folders(_bounded(walk, program))
         finally:

@@ -19,6 +19,8 @@ SMALL_TREE = 300
 """Up to this many names, walking the tree takes less time than starting ripgrep."""
 SMALL_BYTES = 10_000_000
 """The same for the bytes to be searched."""
+SMALL_SECONDS = 0.025
+"""The same for the time that the search has taken by then."""
 
 
 class TimeUp(Exception):
@@ -47,6 +49,11 @@ class Clock:
     def left(self) -> float:
         """Seconds that are left, at least 0."""
         return max(self._end - time.monotonic(), 0.0)
+
+    @property
+    def taken(self) -> float:
+        """Seconds since the search began."""
+        return self.seconds - (self._end - time.monotonic())
 
     def tick(self) -> None:
         """Return while the search may go on.
