@@ -41,8 +41,10 @@ class Normaliser:
     def __call__(self, history: Sequence[Message]) -> list[Message]:
         """Return what `normalise` returns; a history that was changed inside is read anew."""
         start = len(self._settled)
-        # Lists of the same objects are compared by identity, which costs next to nothing.
-        if list(history[:start]) != self._settled:
+        # Lists of the same objects are compared by identity, which costs next to nothing. What follows must be
+        # an assistant message again: anything else would still belong to the last one that is settled.
+        open_end = start < len(history) and history[start].role != "assistant"
+        if open_end or list(history[:start]) != self._settled:
             self._settled, self._messages, self._used, start = [], [], set(), 0
         # Results of the last assistant message may still come; all before it is settled.
         last = next((i for i in range(len(history) - 1, start - 1, -1) if history[i].role == "assistant"), start)
