@@ -84,7 +84,7 @@ class Judge:
     @classmethod
     def take(cls, policy: PolicyState, scope: CommandScope) -> Judge:
         """Return a judge for *scope* that nobody else uses; `give_back` lets the next text profit from it."""
-        judge: Judge | None = policy.cache.pop(scope, None)
+        judge: Judge | None = policy.cache.pop(_key(scope), None)
         if judge is None:
             return cls(policy, scope)
         judge.begin()
@@ -92,7 +92,7 @@ class Judge:
 
     def give_back(self) -> None:
         """Let the next evaluation in this scope use what this one remembers."""
-        self._policy.cache[self._scope] = self
+        self._policy.cache[_key(self._scope)] = self
 
     def begin(self) -> None:
         """Begin another evaluation."""
@@ -363,6 +363,10 @@ def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list
             return found  # what a pattern stands for can change, so nothing about it is exact
         grant = CommandGrant(tuple(texts), True)
     return Judgement(False, found.rule, found.reason, grant)
+
+
+def _key(scope: CommandScope) -> tuple[object, ...]:
+    return "judge", scope.cwd, tuple(scope.roots), scope.path, scope.git_probe
 
 
 def _project_file(name: str, places: Places, cwds: Cwds) -> str | None:

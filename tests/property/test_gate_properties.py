@@ -14,6 +14,8 @@ from xun_policies.commands import CommandScope, evaluate
 from xun_policies.store import PolicyState
 
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
+REPOSITORY = str(Path(__file__).parents[2])
+HERE = CommandScope(REPOSITORY, (REPOSITORY,), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
 ROWS = [
     json.loads(line)["command"]
     for line in (Path(__file__).parents[1] / "corpus/commands.jsonl").read_text("utf-8").splitlines()
@@ -38,9 +40,9 @@ TEXTS = st.one_of(
 
 
 @settings(max_examples=600, deadline=None)
-@given(TEXTS)
-def test_it_never_raises_and_always_explains(text: str) -> None:
-    verdict = evaluate(text, PolicyState(), SCOPE)
+@given(TEXTS, st.sampled_from([SCOPE, HERE]))
+def test_it_never_raises_and_always_explains(text: str, scope: CommandScope) -> None:
+    verdict = evaluate(text, PolicyState(), scope)
     assert verdict.text == text
     assert all(len(line) <= 60 for line in verdict.explain(60).splitlines())
     assert verdict.allowed or (verdict.reason and verdict.segments)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 _GITLINK = b"\x00\x00\xe0\x00"
 _FIXED = 62
 
@@ -24,7 +22,7 @@ def submodules(data: bytes, hash_size: int = 20) -> list[str]:
         return []
     if data[:4] != b"DIRC" or len(data) < 12:
         raise IndexFault("no index")
-    version, count = struct.unpack(">II", data[4:12])
+    version, count = int.from_bytes(data[4:8]), int.from_bytes(data[8:12])
     if version not in (2, 3):
         raise IndexFault(f"version {version}")
     fixed = _FIXED - 20 + hash_size
@@ -34,7 +32,7 @@ def submodules(data: bytes, hash_size: int = 20) -> list[str]:
         if at + fixed > len(data):
             raise IndexFault("cut short")
         mode = data[at + 24 : at + 28]
-        flags = struct.unpack(">H", data[at + fixed - 2 : at + fixed])[0]
+        flags = int.from_bytes(data[at + fixed - 2 : at + fixed])
         start = at + fixed + (2 if flags & 0x4000 else 0)
         end = data.find(b"\0", start)
         if end < 0:
@@ -48,4 +46,4 @@ def submodules(data: bytes, hash_size: int = 20) -> list[str]:
 def _has_split(data: bytes, hash_size: int) -> bool:
     """Tell whether the extension that names a shared index is there; a false alarm only asks."""
     at = data.rfind(b"link")
-    return at >= 0 and at + 8 <= len(data) - hash_size and struct.unpack(">I", data[at + 4 : at + 8])[0] >= hash_size
+    return at >= 0 and at + 8 <= len(data) - hash_size and int.from_bytes(data[at + 4 : at + 8]) >= hash_size

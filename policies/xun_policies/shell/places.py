@@ -239,11 +239,12 @@ class Places:
         while self.holds(folder):
             file = f"{folder}/{name}"
             try:
-                with open(file, encoding="utf-8", errors="replace") as opened:
-                    if re.search(pattern, opened.read(1_000_000)):
-                        return file
+                if os.path.isfile(file):
+                    with open(file, encoding="utf-8", errors="replace") as opened:
+                        if re.search(pattern, opened.read(1_000_000)):
+                            return file
             except OSError:
-                pass
+                return file  # what can't be read may hold anything
             if folder == "/":
                 break
             folder = folder[: folder.rfind("/")] or "/"
