@@ -16,7 +16,6 @@ _LAST = frozenset(
         "cmd",
         "command",
         "defaultkeycommand",
-        "diffilter",
         "difffilter",
         "driver",
         "editor",
@@ -35,7 +34,6 @@ _LAST = frozenset(
         "vcs",
     }
 )
-_SECTIONS = frozenset({"alias", "protocol", "trailer", "interactive"})
 _UNLESS_FALSE = frozenset({"log.showsignature", "status.submodulesummary", "submodule.recurse"})
 _PATHS = frozenset(
     {
@@ -53,7 +51,7 @@ def loaded(setting: Setting) -> bool:
     """Tell whether *setting* alone makes a reading command run something."""
     section, key, value = setting.section, setting.key, setting.value
     name = f"{section}.{key}"
-    if section in _SECTIONS:
+    if section == "alias" or (section == "protocol" and key == "allow"):
         return True
     if name == "core.fsmonitor" or section == "pager" or name == "core.pager":
         return not is_boolean(value) or (name == "core.pager" and value is not None)

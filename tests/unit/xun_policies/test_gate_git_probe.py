@@ -52,6 +52,8 @@ def test_an_inert_repository_stays_quiet(repo: Path) -> None:
     git(repo, "config", "remote.origin.url", "https://example.invalid/x")
     git(repo, "config", "branch.main.remote", "origin")
     git(repo, "config", "pager.log", "false")
+    git(repo, "config", "protocol.version", "2")
+    git(repo, "config", "trailer.x.key", "X")
     assert judge(repo, "git status").allowed
 
 
