@@ -52,7 +52,7 @@ def explain(verdict: CommandVerdict, width: int) -> str:
     lines: list[str] = []
     for number, text, status, reason in rows:
         lines += _row(number.rjust(mark), text, status, reason, column, width)
-    for tail in _tail(verdict):
+    for tail in _tail(verdict, width):
         lines += textwrap.wrap(tail, width, subsequent_indent="  ", break_long_words=True) or [""]
     return "\n".join(lines)
 
@@ -99,18 +99,18 @@ def _row(mark: str, text: str, status: str, reason: str, column: int, width: int
     return lines
 
 
-def _tail(verdict: CommandVerdict) -> list[str]:
+def _tail(verdict: CommandVerdict, width: int) -> list[str]:
     if verdict.allowed:
         return ["verdict: ALLOW, every part is on the list", "Nothing was run."]
     lines = ['verdict: not allowed by list → risk assessor decides (allow / unsure / reject) → prompt unless "allow"']
     if verdict.grants:
-        offered = ", ".join(
-            f'"{visible(grant.text)}"' + (" (exactly)" if grant.exact else "") for grant in verdict.grants
-        )
-        lines.append(f"grant possible: yes, {offered}.   Nothing was run.")
+        offered = (f'"{visible(grant.text)}"' + (" (exactly)" if grant.exact else "") for grant in verdict.grants)
+        grant = f"grant possible: yes, {', '.join(offered)}."
     else:
-        lines.append(f"grant possible: no{_blocking(verdict)}: {verdict.grant_refused}.   Nothing was run.")
-    return lines
+        grant = f"grant possible: no ({_blocking(verdict) or verdict.grant_refused})."
+    if len(grant) + 19 <= width:
+        return [*lines, f"{grant}   Nothing was run."]
+    return [*lines, grant, "Nothing was run."]
 
 
 def _blocking(verdict: CommandVerdict) -> str:
@@ -123,4 +123,4 @@ def _blocking(verdict: CommandVerdict) -> str:
             found[number] = None
     if not found:
         return ""
-    return f" (segment{'s' if len(found) > 1 else ''} {', '.join(map(str, found))})"
+    return f"segment{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
