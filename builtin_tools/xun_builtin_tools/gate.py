@@ -20,7 +20,8 @@ from xun.errors import Denied
 from xun.events import ApprovalResolved, PolicyChanged, RiskAssessed
 from xun_builtin_tools.diffs import file_diff
 from xun_builtin_tools.risk_agent import assess
-from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, evaluate
+from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
+from xun_policies.decision import Decision
 from xun_policies.shell.environment import child_environment
 from xun_policies.store import DecisionRecord
 
@@ -230,6 +231,49 @@ def command(
     return ApprovedCommand(text, cwd, child)
 
 
+def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
+    """Return the Python code that may run: this, or what the person made of it. It is asked about like an unlisted
+    command each time; no grant covers it.
+
+    Raises:
+        Denied: It may not run; the text says who refused.
+    """
+    child = child_environment(os.environ, {}, ctx.agent.config.command_env)
+    risk = _assess(ctx, _code_verdict(text), cwd, child)
+    if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan":
+        _log(ctx, text, "allow", "risk", "code", risk.verdict)
+        ctx.agent.record(_resolved(ctx, "", text, "allow", "risk", risk.reason))
+        return ApprovedCommand(text, cwd, child)
+    outcome = _ask_code(ctx, text, cwd, risk, "")
+    edited = outcome.edited is not None and outcome.edited != text
+    if edited:
+        text = outcome.edited or ""
+        risk = _assess(ctx, _code_verdict(text), cwd, child)
+        if risk is not None and risk.verdict == "reject":
+            outcome = _ask_code(ctx, text, cwd, risk, "you edited this code")
+    _log(ctx, text, "allow", outcome.decided_by, "edited" if edited else "code", "" if risk is None else risk.verdict)
+    return ApprovedCommand(text, cwd, child, edited=edited)
+
+
+def _ask_code(ctx: ToolCallContext[Any], text: str, cwd: str, risk: Risk | None, note: str) -> ChoiceOutcome[Any]:
+    request = replace(
+        _command_request(ctx, _code_verdict(text), cwd, risk, note),
+        prompt="Run Python code?",
+        options=_three(False, "code is never granted: each program is another one"),
+    )
+    outcome = _settle(ctx, request, ordinary=request.default == ONCE and not note)
+    if outcome.choice == DENY:
+        _refuse(ctx, "code", text, outcome, risk)
+    return outcome
+
+
+def _code_verdict(text: str) -> CommandVerdict:
+    """Return code as a command that no list allows."""
+    reason = "Python code can do whatever a command can"
+    segment = Segment(text, "ask", "code", reason, "command", ("python3", "-I", "-c", text))
+    return CommandVerdict(text, Decision.ASK, (segment,), f"{reason}.", True, (), "code can't be granted")
+
+
 def _edited(ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], cwd: str, child: dict[str, str]) -> ApprovedCommand:
     """Check what the person made of the command: it is parsed and assessed again, and asked about again."""
     text = outcome.edited or ""
@@ -363,16 +407,19 @@ def _resolved(
     )
 
 
+_ALLOWED_BY = {
+    "command": "/policy allow command ..., --allow-command PREFIX",
+    "write": "/policy allow write ..., --allow-write PATH",
+    "code": "auto_confirm only: no grant covers code",
+}
+
+
 def _refuse(
     ctx: ToolCallContext[Any], what: str, subject: str, outcome: ChoiceOutcome[Any], risk: Risk | None = None
 ) -> None:
     by = outcome.decided_by
     _log(ctx, subject, "deny", by, what, "" if risk is None else risk.verdict)
-    allow = (
-        "/policy allow command ..., --allow-command PREFIX"
-        if what == "command"
-        else "/policy allow write ..., --allow-write PATH"
-    )
+    allow = _ALLOWED_BY[what]
     if by == "user":
         reason = f": {outcome.reason}" if outcome.reason else " (no reason given)"
         text = f"Denied by the user{reason}. Do not try the same {what} again; do something else or ask."

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from xun.agent.codemode import with_run_code
 from xun.agent.config import AgentConfig
 from xun.agent.hooks import Hooks
 from xun.agent.loop import Run
@@ -283,7 +284,7 @@ class Agent(RunState, Asking, Placed, Generic[S]):
         shown: str = "",
     ) -> Run:
         self.initialize()
-        toolbox = _with_tools(self.toolbox, tools)
+        toolbox = with_run_code(_with_tools(self.toolbox, tools), self.config)
         with self._run_lock:
             if self._run is not None:
                 raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")

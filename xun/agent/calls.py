@@ -35,7 +35,7 @@ _ABANDONED = "The run was interrupted; this call did not stop in time and may st
 
 
 class ToolPhase:
-    """Runs the calls of one assistant message.
+    """Runs the calls of one assistant message; they are given up once *stopped* is set, or else the run is.
 
     Attributes:
         messages: The tool messages, in call order, once `events` is through.
@@ -43,8 +43,11 @@ class ToolPhase:
         bad_calls: How many of the calls were malformed.
     """
 
-    def __init__(self, run: Run, calls: tuple[ToolCall, ...], *, cut: bool) -> None:
+    def __init__(
+        self, run: Run, calls: tuple[ToolCall, ...], *, cut: bool, stopped: asyncio.Event | None = None
+    ) -> None:
         self._run = run
+        self._stopped = stopped or run.stopped
         self._calls = calls
         self._cut = cut
         self._results: dict[int, Message] = {}
@@ -90,20 +93,39 @@ class ToolPhase:
         await asyncio.gather(*(when_free(index, call) for index, call in batch))
 
     async def _one(self, index: int, call: HookedCall) -> None:
-        run, agent, call_id = self._run, self._run.agent, self._calls[index].id
+        call_id = self._calls[index].id
+        result, _, content = await self._made(call, call_id, self._run.scope(call_id))
+        if result.status == "format_error":
+            self.bad_calls += 1
+        tool = self._run.toolbox.get(call.name)
+        if tool is not None and tool.attr.ends_run and result.is_ok():
+            self.final = result
+        self._results[index] = Message("tool", content, tool_call_id=call_id, tool_name=call.name)
+
+    async def from_code(self) -> Result[Any, Any]:
+        """Make the only call, for code that waits for it: its value is JSON, and the model gets no message of it."""
+        [given] = self._calls
+        call = HookedCall(given.id, given.name, given.arguments, code_mode=True)
+        try:
+            await self._run.agent.hooks.before_tool_call.invoke([call])
+        except CancelledError as exc:
+            self._run.token.cancel(exc.reason)
+        scope = self._run.scope(given.id)
+        scope.code_mode = True
+        token, stopped = self._run.token, self._stopped
+        scope.cancelled = lambda: token.reason or ("the code ended" if stopped.is_set() else None)
+        result, value, _ = await self._made(call, given.id, scope)
+        return Result.Ok(value) if result.is_ok() else result
+
+    async def _made(self, call: HookedCall, call_id: str, scope: CallScope) -> tuple[Result[Any, Any], Any, str]:
+        """Make a call and tell of it; return its result, the value as JSON, and the text that the model reads."""
+        run, agent = self._run, self._run.agent
         run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=_shown(call.arguments)))
         started = time.monotonic()
-        scope = run.scope(call_id)
         result, display = self._unpack(await self._hooked(call, call_id, scope), call_id)
         value, content, result = _as_text(result)
         error = result.value if result.is_err() else None
         content = clip(content, agent.config.max_output)
-        if result.status == "format_error":
-            self.bad_calls += 1
-        tool = run.toolbox.get(call.name)
-        if tool is not None and tool.attr.ends_run and result.is_ok():
-            self.final = result
-        self._results[index] = Message("tool", content, tool_call_id=call_id, tool_name=call.name)
         run.channel.put(
             ToolCompleted(
                 agent=agent.name,
@@ -119,6 +141,7 @@ class ToolPhase:
                 files=tuple(scope.files),
             )
         )
+        return result, value, content
 
     def _unpack(self, result: Result[Any, Any], call_id: str) -> tuple[Result[Any, Any], str]:
         """Take a ToolOutput apart: its images follow the step, its display goes to the person."""
@@ -170,6 +193,8 @@ class ToolPhase:
                 )
             )
         try:
+            if not scope.code_mode:
+                self._run.toolbox.refuse_hidden(call.name, code_mode=self._run.code_mode)
             tool, prepared = self._run.toolbox.prepare(
                 self._run.agent, call.name, call.arguments, self._run.context, call_id=call_id, scope=scope
             )
@@ -182,7 +207,7 @@ class ToolPhase:
         begun = threading.Event()
         work: asyncio.Future[Result[Any, Any]]
         work = asyncio.ensure_future(self._place(tool, prepared, begun))
-        stopped = asyncio.ensure_future(run.stopped.wait())
+        stopped = asyncio.ensure_future(self._stopped.wait())
         try:
             await asyncio.wait({work, stopped}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not stopped.done():
@@ -219,7 +244,8 @@ class ToolPhase:
         if exc is None:
             return work.result()
         if isinstance(exc, CancelledError):
-            self._run.token.cancel(exc.reason)
+            if not self._stopped.is_set():
+                self._run.token.cancel(exc.reason)
             return _cancelled(_STOPPED)
         if isinstance(exc, ToolExit):
             self._run.ends_with(exc.cause)

@@ -28,6 +28,7 @@ class HookedCall:
         name: The tool; may be changed.
         arguments: JSON text or a dict; may be changed.
         result: Set it, and the tool does not run.
+        code_mode: Code of the model makes the call, through ``run_code``.
     """
 
     id: str
@@ -35,6 +36,7 @@ class HookedCall:
     arguments: str | dict[str, Any]
     result: Result[Any, Any] | None = None
     denied: str | None = None
+    code_mode: bool = False
 
     def deny(self, why: str) -> None:
         """Refuse the call; the model reads *why*."""

@@ -16,6 +16,7 @@ from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
+from xun.agent.codemode import CodeMode
 from xun.agent.history import attachments, unique_ids
 from xun.agent.hooks import ModelCallDraft, StepEnd
 from xun.agent.limits import check_limits
@@ -41,6 +42,7 @@ from xun.models.base import ReasoningDelta as ModelReasoning
 from xun.models.retry import RetryPolicy, stream_with_retry
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.context import CallScope
+from xun.tools.exposure import RUN_CODE
 from xun.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class Run:
         self.usage = Usage()
         self.steps = 0
         self._prompt, self._shown = prompt, shown
+        self._code = CodeMode(agent.workspace)
         self._check = None if schema is None else SchemaCheck(schema, agent.config.schema_attempts)
         self._reply: ModelReply | None = None
         self._partial: list[str] = []
@@ -233,12 +236,14 @@ class Run:
 
     async def _request(self) -> ModelRequest:
         agent = self.agent
-        system = agent.system_text()
         messages = agent.normaliser(agent.history)
+        model = await agent.aresolve_model()
+        code = self._code.text(self.toolbox, model.capabilities) if self.code_mode else ""
+        system = "\n\n".join(filter(None, (agent.system_text(), code)))
         if system:
             messages.insert(0, Message("system", system))
-        model = await agent.aresolve_model()
-        draft = ModelCallDraft(messages, self.toolbox.list_tools_json(model.capabilities, compact=True))
+        tools = self.toolbox.list_tools_json(model.capabilities, compact=True, code_mode=self.code_mode)
+        draft = ModelCallDraft(messages, tools)
         await agent.hooks.before_model_call.invoke(draft)
         schema = None if self._check is None else self._check.json_schema
         return ModelRequest(draft.messages, draft.tools, agent.purpose, schema)
@@ -300,6 +305,11 @@ class Run:
                 return False
         self.result = answer
         return True
+
+    @property
+    def code_mode(self) -> bool:
+        """Whether the model calls tools from code: it is switched on, and there is a tool to run it."""
+        return self.agent.config.code_mode and self.toolbox.offers(RUN_CODE)
 
     # -- small things ---------------------------------------------------------------------------
 

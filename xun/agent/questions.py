@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xun.agent.cancel import waking
-from xun.choice import ChoiceOutcome, ChoiceRequest, Option
+from xun.choice import ChoiceOutcome, ChoiceRequest, Chooser, Option
 from xun.errors import CancelledError, Denied
 from xun.events import Notice
 from xun.tools.running import HOME, run_blocking
@@ -47,8 +48,28 @@ async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]
         return ChoiceOutcome(_default(agent, request), "auto", decided_by="auto_confirm")
     if agent.chooser is None:
         raise NobodyToAsk(request.prompt)
+    with _open_question(agent):
+        return await _chosen(agent, agent.chooser, request)
+
+
+@contextmanager
+def _open_question(agent: Agent[Any]) -> Iterator[None]:
+    """Count the question for *agent* and those that it works for, as long as it is open."""
+    asking = [agent]
+    while asking[-1].parent is not None:
+        asking.append(asking[-1].parent)
+    for one in asking:
+        one.open_questions += 1
+    try:
+        yield
+    finally:
+        for one in asking:
+            one.open_questions -= 1
+
+
+async def _chosen(agent: Agent[Any], chooser: Chooser, request: ChoiceRequest) -> ChoiceOutcome[Any]:
     token = agent.current_token()
-    task = asyncio.ensure_future(agent.chooser.choose(request))
+    task = asyncio.ensure_future(chooser.choose(request))
     if token is None:
         return await task
     forget = token.on_cancel(waking(asyncio.get_running_loop(), task.cancel))
@@ -144,7 +165,13 @@ def confirm_request(
 
 
 class Asking:
-    """The part of an agent that asks a person; mixed into `Agent`."""
+    """The part of an agent that asks a person; mixed into `Agent`.
+
+    Attributes:
+        open_questions: How many questions of it, and of those that work for it, wait for an answer.
+    """
+
+    open_questions: int = 0
 
     def _agent(self) -> Agent[Any]:
         return cast("Agent[Any]", self)

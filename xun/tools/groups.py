@@ -17,6 +17,7 @@ GROUPS: dict[str, str] = {
     "patch": "xun_builtin_tools.patch",
     "cmd": "xun_builtin_tools.cmd",
     "search": "xun_builtin_tools.search",
+    "code": "xun_builtin_tools.code",
 }
 """Group name to the module whose ``tools()`` lists its functions."""
 

@@ -14,7 +14,7 @@ from xun.errors import ToolCallFormatError, ToolConflict
 from xun.result import Result
 from xun.tools.attr import WATCHERS
 from xun.tools.context import CallScope, ToolCallContext
-from xun.tools.exposure import shown
+from xun.tools.exposure import refuse_hidden, shown
 from xun.tools.function import Function
 from xun.tools.groups import GROUPS, load_group, load_subagent_tools
 from xun.tools.running import run_async, run_sync
@@ -147,6 +147,10 @@ class ToolBox:
         """Tell whether a tool of this name is hidden."""
         return name in self._disabled
 
+    def offers(self, name: str) -> bool:
+        """Tell whether there is a tool of this name that is not hidden."""
+        return name in self._tools and name not in self._disabled
+
     def get(self, name: str) -> Function | None:
         """Return the tool of this name, hidden or not."""
         return self._tools.get(name)
@@ -176,6 +180,16 @@ class ToolBox:
         """
         tools = self.list_tools(model_capabilities)
         return [tool.to_json(compact=compact) for tool in tools if shown(tool, code_mode=code_mode)]
+
+    def refuse_hidden(self, name: str, *, code_mode: bool = False) -> None:
+        """Return when the model may name *name* in a message, or when there is no such tool.
+
+        Raises:
+            ToolCallFormatError: It is for code or for the person only.
+        """
+        tool = self._tools.get(name)
+        if tool is not None:
+            refuse_hidden(tool, code_mode=code_mode)
 
     def stub(self, model_capabilities: Iterable[str] | None = None) -> str:
         """Return the text of a ``.pyi`` file with one async function per tool that code in `run_code` can call."""

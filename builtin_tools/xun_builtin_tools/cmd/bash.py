@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from xun.environment.base import EnvironmentUnusable
@@ -10,14 +9,14 @@ from xun.errors import CommandError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
-from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.process import Outcome, Watch
 
 MAX_TIMEOUT = 3600
 """The longest limit of one command, in seconds."""
 
 
-@tool_attr(sequential=True)
+@tool_attr(sequential=True, expose="direct")
 def bash(
     ctx: ToolCallContext[Any],
     command: str,
@@ -45,7 +44,7 @@ def bash(
     if not folder.is_dir():
         raise CommandError(f"cwd {folder} is not a folder.", kind="spawn")
     approved = gate.command(ctx, command, str(folder), env)
-    captures = (_capture(ctx, "stdout"), _capture(ctx, "stderr"))
+    captures = (call_capture(ctx, "stdout"), call_capture(ctx, "stderr"))
     outcome = _run(ctx, approved, captures, timeout)
     if outcome.cancelled:
         ctx.check_cancel()
@@ -57,15 +56,6 @@ def bash(
             kind="timeout",
         )
     return _value(approved, outcome, stdout, stderr)
-
-
-def _capture(ctx: ToolCallContext[Any], name: str) -> Capture:
-    def spill() -> Path:
-        folder = Path(ctx.agent.workspace.tempdir.path)
-        number = sum(1 for _ in folder.glob(f"output-*-{name}.txt")) + 1
-        return folder / f"output-{number}-{name}.txt"
-
-    return Capture(ctx.agent.config.command_output, spill)
 
 
 def _run(

@@ -6,7 +6,10 @@ import codecs
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from xun.tools.context import ToolCallContext
 
 MAX_FILE_BYTES = 100 * 1024 * 1024
 """A spilled output is cut here: a command that floods must not fill the disk."""
@@ -82,3 +85,14 @@ class Capture:
         tail = "".join(self._tail)[-room:]
         cut = self.total - self._head_size - len(tail)
         return f"{''.join(self._head)}\n[... {cut} characters cut; the whole output is in {self.file} ...]\n{tail}"
+
+
+def call_capture(ctx: ToolCallContext[Any], name: str) -> Capture:
+    """Return the capture of one stream of a call; what is too long for the model is kept in the temporary folder."""
+
+    def spill() -> Path:
+        folder = Path(ctx.agent.workspace.tempdir.path)
+        number = sum(1 for _ in folder.glob(f"output-*-{name}.txt")) + 1
+        return folder / f"output-{number}-{name}.txt"
+
+    return Capture(ctx.agent.config.command_output, spill)
