@@ -52,7 +52,9 @@ def missing_parts() -> str:
         if shutil.which(tool) is None:
             return f"{tool} is not installed"
     try:
-        done = subprocess.run(["unshare", "-rnm", "true"], capture_output=True, check=False, timeout=20)
+        done = subprocess.run(
+            ["unshare", "-rnmp", "--fork", "--kill-child=KILL", "true"], capture_output=True, check=False, timeout=20
+        )
     except OSError as exc:
         return f"unshare does not run: {exc}"
     return "" if done.returncode == 0 else "user namespaces are off"
@@ -144,6 +146,7 @@ class Oracle:
         """Run the allowed text of *verdict*; return what was seen that should not be, "" for nothing."""
         self._log.unlink(missing_ok=True)
         script = (
+            "mount -t proc proc /proc 2>/dev/null\n"
             'mount --bind "$1" "$1" && mount -o remount,ro,bind / && cd "$2" || exit 99\n'
             "log=$4; trace=$3; text=$5; shift 5\n"
             'exec strace -f -qq -y -xx -s 9999 -e trace="$trace" -o "$log" env -i "$@" '
@@ -152,7 +155,9 @@ class Oracle:
         pairs = [f"{name}={value}" for name, value in self.environment.items()]
         command = [
             "unshare",
-            "-rnm",
+            "-rnmp",
+            "--fork",
+            "--kill-child=KILL",
             "/bin/sh",
             "-c",
             script,
@@ -166,7 +171,7 @@ class Oracle:
         tools = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
         try:
             done = subprocess.run(
-                [*command, *pairs], stdin=subprocess.DEVNULL, capture_output=True, timeout=15, env=tools, check=False
+                [*command, *pairs], stdin=subprocess.DEVNULL, capture_output=True, timeout=6, env=tools, check=False
             )
         except subprocess.TimeoutExpired:
             return self._trace(verdict) or self._changed()

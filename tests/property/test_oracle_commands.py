@@ -13,6 +13,8 @@ from tests.fakes.command_oracle import Gate, Oracle, missing_parts, mutants, opt
 from xun_policies.commands import evaluate
 from xun_policies.store import PolicyState
 
+pytestmark = pytest.mark.timeout(300)
+
 ROWS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "corpus/commands.jsonl").read_text("utf-8").splitlines()
 ]
