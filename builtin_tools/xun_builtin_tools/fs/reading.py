@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.changes import State, raise_os_error, read_state
 from xun_builtin_tools.edit.document import RAW, Document
@@ -25,6 +26,7 @@ PAGE_LIMIT = 200_000
 """Characters that one call gives back."""
 
 
+@tool_attr(expose="direct")
 def read_file(
     ctx: ToolCallContext[Any], path: str, offset: int = 1, limit: int = 2000, line_numbers: bool = False
 ) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import Any
 
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.changes import Change, file_state, read_state
 from xun_builtin_tools.edit.document import RAW, Document
@@ -25,6 +26,7 @@ from xun_builtin_tools.gate import PlannedWrite
 from xun_policies.workspace import ResolvedPath, current_umask
 
 
+@tool_attr(expose="direct")
 def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str | None = None) -> dict[str, Any]:
     """Write a whole file: a new one, or in the place of an existing one.
 

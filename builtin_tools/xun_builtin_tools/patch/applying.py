@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.patchtext import parse_patch
@@ -11,6 +12,7 @@ from xun_builtin_tools.edit.writing import carry_out
 from xun_builtin_tools.patch.planning import PatchPlan
 
 
+@tool_attr(expose="direct")
 def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> dict[str, Any]:
     """Apply a patch to one or more files, all or none.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.document import Splice, fold_newlines
 from xun_builtin_tools.edit.messages import edit_error
@@ -21,6 +22,7 @@ class Edit:
     replace_all: bool = False
 
 
+@tool_attr(expose="direct")
 def replace(
     ctx: ToolCallContext[Any], path: str, old: str, new: str, replace_all: bool = False, encoding: str | None = None
 ) -> dict[str, Any]:
@@ -40,6 +42,7 @@ def replace(
     return {"path": str(opened.path.path), **describe(result)}
 
 
+@tool_attr(expose="direct")
 def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[str, Any]:
     """Make several replacements in one file, all or none.
 
