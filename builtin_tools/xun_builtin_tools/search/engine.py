@@ -26,7 +26,7 @@ from xun_builtin_tools.search.ripgrep import find_ripgrep
 from xun_builtin_tools.search.walk import Folder, Walk
 
 # A look at what was left out may take this many seconds, and after a longer search this part of its time.
-_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.1, 2.0
+_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.05, 2.0
 
 Backend = Literal["auto", "python", "ripgrep"]
 
