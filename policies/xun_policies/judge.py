@@ -9,6 +9,7 @@ from xun_policies import defaults, gitprobe
 from xun_policies.grants import CommandGrant, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
+from xun_policies.shell.environment import INERT_VARIABLES, is_inert
 from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
@@ -17,15 +18,7 @@ from xun_policies.store import PolicyState
 from xun_policies.verdicts import CommandScope
 from xun_policies.wordset import wordset
 
-INERT_VARIABLES = wordset(
-    "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED"
-)
-"""Variables that may be set for one command: they change how it prints, never what it runs or reads."""
-
-_INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
-_ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
 _PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
-_LOCALE = r"(?:C|POSIX|[A-Za-z]{2,3}(?:_[A-Za-z]{2})?)?(?:\.(?:UTF-8|utf-8|utf8|UTF8))?"
 _LOADED = (
     r"(?m)^\s*(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
     r"browser|init-module)\s*="
@@ -308,8 +301,7 @@ class Judge:
                 "assignment",
                 f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
             )
-        pattern = _ZONE if name == "TZ" else _LOCALE if name in ("LANG", "LC_ALL") else _INERT_VALUE
-        if word.pwd or word.dynamic or word.tilde or not re.fullmatch(pattern, value):
+        if word.pwd or word.dynamic or word.tilde or not is_inert(name, value):
             return Problem("assignment", f"the value of {name} is not plain")
         return None
 

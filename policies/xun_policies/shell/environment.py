@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from xun_policies.wordset import wordset
+
 _KEPT = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR", "SHELL", "COLUMNS", "LINES"}
 )
@@ -15,6 +17,15 @@ _NEVER = re.compile(
     r"BASH_.*|ENV|SHELLOPTS|BASHOPTS|IFS|CDPATH|GLOBIGNORE|PS4|PROMPT_COMMAND|POSIXLY_CORRECT|LD_.*|DYLD_.*|PYTHON.*|GIT_.*|NODE_OPTIONS|"
     r"LESSOPEN|LESSCLOSE|RIPGREP_CONFIG_PATH|GREP_OPTIONS|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|JQ_.*|PYTEST_.*|PIP_.*|npm_config_.*|FD_.*|TREE_.*"
 )
+
+INERT_VARIABLES = wordset(
+    "CI NO_COLOR FORCE_COLOR TZ LANG LC_ALL PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED"
+)
+"""Variables that may be set for one command: they change how it prints, never what it runs or reads."""
+
+_INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
+_ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
+_LOCALE = r"(?:C|POSIX|[A-Za-z]{2,3}(?:_[A-Za-z]{2})?)?(?:\.(?:UTF-8|utf-8|utf8|UTF8))?"
 
 _FIXED: Mapping[str, str] = {
     "PAGER": "cat",
@@ -31,6 +42,14 @@ _FIXED: Mapping[str, str] = {
     "GIT_CONFIG_KEY_1": "safe.bareRepository",
     "GIT_CONFIG_VALUE_1": "explicit",
 }
+
+
+def is_inert(name: str, value: str) -> bool:
+    """Tell whether setting *name* to *value* for one command changes only how it prints."""
+    if name not in INERT_VARIABLES:
+        return False
+    pattern = _ZONE if name == "TZ" else _LOCALE if name in ("LANG", "LC_ALL") else _INERT_VALUE
+    return re.fullmatch(pattern, value) is not None
 
 
 def child_environment(
@@ -59,12 +78,12 @@ def child_environment(
         if _NEVER.fullmatch(name) or _SECRET_NAME.search(name) or _SECRET_VALUE.search(value):
             continue
         result[name] = value
-    if not _plain_charset(result):
-        result["LC_ALL"] = "C.UTF-8"
     for name, value in _FIXED.items():
         if name not in wanted or name not in base:
             result[name] = value
     result.update(extra or {})
+    if not _plain_charset(result):
+        result["LC_ALL"] = "C.UTF-8"
     return result
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from xun_policies.commands import CommandScope, evaluate
 from xun_policies.risk import RiskVerdict, parse_reply, question
-from xun_policies.shell.environment import child_environment
+from xun_policies.shell.environment import child_environment, is_inert
 from xun_policies.store import PolicyState
 
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/bin")
@@ -171,6 +171,26 @@ def test_the_user_may_keep_more_and_the_call_may_set_more() -> None:
 )
 def test_bash_reads_the_bytes_that_were_checked(base: dict[str, str], charset: str | None) -> None:
     assert child_environment(base).get("LC_ALL") == charset
+
+
+def test_a_call_can_not_change_how_bash_reads_its_text() -> None:
+    assert child_environment({"LANG": "C"}, {"LC_ALL": "ja_JP.SJIS"})["LC_ALL"] == "C.UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "inert"),
+    [
+        ("CI", "1", True),
+        ("CI", "$(x)", False),
+        ("TZ", "Europe/Berlin", True),
+        ("TZ", "/x", False),
+        ("LANG", "C.UTF-8", True),
+        ("LC_ALL", "ja_JP.SJIS", False),
+        ("PATH", "x", False),
+    ],
+)
+def test_inert_settings(name: str, value: str, inert: bool) -> None:
+    assert is_inert(name, value) is inert
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
