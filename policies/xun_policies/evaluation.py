@@ -8,7 +8,7 @@ from xun_policies.decision import Decision
 from xun_policies.explain import visible
 from xun_policies.grants import MAX_OFFERED, CommandGrant
 from xun_policies.judge import Judge
-from xun_policies.shell.grammar import Parsed, Piece, Redirect, Simple, parse
+from xun_policies.shell.grammar import MAX_COMMANDS, Parsed, Piece, Redirect, Simple, parse
 from xun_policies.shell.lexer import Operator, Problem
 from xun_policies.verdicts import CommandScope, CommandVerdict, Segment
 
@@ -40,7 +40,7 @@ def _segments(parsed: Parsed, judge: Judge) -> list[Segment]:
     for command in parsed.commands:
         command.cwds = start
         moves = moves or command.words[0].text == "cd"
-    if moves:
+    if moves and len(parsed.commands) <= MAX_COMMANDS:
         judge.follow(parsed.body, start)
     return [_segment(piece, parsed.text, judge) for piece in parsed.pieces]
 

@@ -20,6 +20,8 @@ MAX_COMMANDS = 60
 """Most commands in one text; more ask (a cap that lets the rest through has been exploited elsewhere)."""
 MAX_DEPTH = 16
 """Deepest nesting of parentheses."""
+MAX_PIECES = 600
+"""Most commands, operators and redirections in one text; what follows is not looked at, and the text asks."""
 
 RESERVED = wordset("if then elif else fi for while until do done case esac select function time coproc { } ! [[ ]] in")
 _ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?="
@@ -195,6 +197,9 @@ class _Parser:
         assert isinstance(token, Operator)
         self.pieces.append(token)
         self.at += 1
+        if len(self.pieces) >= MAX_PIECES:
+            self.fail(f"more than {MAX_PIECES} parts", rule="too-many")
+            self.at = len(self.tokens)
         return token
 
     def _pipeline(self) -> Pipeline:
@@ -215,6 +220,7 @@ class _Parser:
             self.fail("(( )) is arithmetic", opening, "arithmetic")
         if self.depth >= MAX_DEPTH:
             self.fail(f"parentheses more than {MAX_DEPTH} deep", opening)
+            self.at = len(self.tokens)
             return Simple()
         self.depth += 1
         body = self._list()

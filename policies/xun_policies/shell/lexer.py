@@ -81,8 +81,7 @@ _AFTER_SYMBOL = "([\\s\\S])\ufe0f"
 _SPECIAL = r"(\?)|(PWD)(?![A-Za-z0-9_])"
 _LITERAL_DOLLAR = frozenset(" \t\n|);&<>/.,:%\\]")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#$!-]"
-_SEQUENCE = r"\{[^{}]*\.\.[^{}]*\}"
-_LIST = r"\{[\s\S]*,[\s\S]*\}"
+_BRACED = r"\{([^{}]*)\}"
 
 _CONTROL = Problem("control-char", "a control, invisible or text-direction character")
 _SUBSTITUTION = Problem("substitution", "command substitution")
@@ -112,6 +111,14 @@ _OPERATOR_PROBLEMS = {
 def _token() -> re.Pattern[str]:
     """Compile at the first use: nothing happens on import."""
     return re.compile(_TOKEN, re.X | re.S)
+
+
+def _expands(raw: str) -> bool:
+    """Tell whether braces in the word *raw* may expand; more than bash does, in a time that grows with its length."""
+    first, last = raw.find("{"), raw.rfind("}")
+    if "," in raw[first : last + 1]:
+        return True
+    return any(".." in inner for inner in re.findall(_BRACED, raw))
 
 
 def screen(text: str) -> Problem | None:
@@ -188,7 +195,7 @@ class Lexer:
             return
         if self.braced:
             raw = self.text[word.start : word.end]
-            if word.problem is None and (re.search(_SEQUENCE, raw) or re.search(_LIST, raw)):
+            if word.problem is None and (_expands(raw)):
                 word.problem = _BRACES
             self.braced = False
         if word.text == "[" and not word.quoted:

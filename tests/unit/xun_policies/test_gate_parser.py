@@ -82,6 +82,8 @@ def test_words_are_what_bash_makes_of_them(text: str, expected: list[str]) -> No
         ("f() (ls)", "syntax"),
         ("ls " + "x" * 10_000, "too-long"),
         ("(" * 40 + "ls" + ")" * 40, "arithmetic"),
+        ("( " * 40 + "ls" + " )" * 40, "syntax"),
+        ("ls;" * 3000, "too-many"),
     ],
 )
 def test_what_is_outside_the_grammar_asks_and_says_why(text: str, rule: str) -> None:
