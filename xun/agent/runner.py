@@ -16,6 +16,19 @@ from xun.tools.running import EXITS, ToolExit, in_thread
 T = TypeVar("T")
 
 
+def refuse_running_loop(blocking: str, awaitable: str) -> None:
+    """Return when no event loop runs on this thread.
+
+    Raises:
+        RuntimeError: One does; the text names the method to await.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"{blocking}() can't block inside a running event loop: await {awaitable}() instead.")
+
+
 class SyncRunner(Protocol):
     """Runs a sync call for the engine."""
 
@@ -105,8 +118,16 @@ class Portal:
         self._loop.close()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run *coroutine* in the loop."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        """Run *coroutine* in the loop.
+
+        Raises:
+            RuntimeError: The loop is closed.
+        """
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:
+            coroutine.close()
+            raise
         self._open.add(future)
         future.add_done_callback(self._open.discard)
         return future

@@ -22,7 +22,7 @@ from tests.fakes.runs import (
     tool_texts,
 )
 from xun import Agent, AgentConfig, CancelledError, Result, ToolBox, ToolCallContext
-from xun.agent.cancel import CancelToken
+from xun.agent.cancel import CancelToken, waking
 from xun.agent.history import from_events, normalise
 from xun.events import MessageCompleted, ToolCompleted, ToolStarted, TurnCompleted
 from xun.messages import Message, ModelReply
@@ -327,3 +327,13 @@ def test_token_from_many_threads_has_one_reason():
         for thread in threads:
             thread.join()
         assert seen == [token.reason]
+
+
+def test_late_call_back_finds_a_closed_loop():
+    loop = asyncio.new_event_loop()
+    loop.close()
+    token, seen = CancelToken(), []
+    token.on_cancel(waking(loop, lambda: seen.append("woken")))
+    token.on_cancel(seen.append)
+    token.cancel("a")
+    assert seen == ["a"]

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.runs import calls, of, roles, sendable, stream, tool_texts
+from tests.fakes.runs import FakeModel, calls, drips, of, roles, sendable, stream, tool_texts
 from xun import Agent, AgentConfig, Result, ToolBox
 from xun.agent.history import from_events, normalise
+from xun.errors import ModelUnreachable
 from xun.events import Error, Retry, TurnCompleted
 from xun.models import ChaosModel, ScriptedModel
+from xun.models.base import TextDelta
 
 
 def add(a: int, b: int = 2) -> int:
@@ -64,3 +66,13 @@ def test_bad_answers_do_not_break_a_run(fault: Any):
     with agent:
         assert agent.instruct("go").execute() == Result.Ok("end")
     assert sendable(normalise(agent.history)) and tool_texts(agent)[-1] == "5"
+
+
+async def test_text_of_a_failed_try_is_not_kept():
+    async def breaks():
+        yield TextDelta("old text ")
+        raise ModelUnreachable("the connection broke")
+
+    agent: Agent[Any] = Agent(model=FakeModel(breaks, drips("new", begun=lambda: agent.cancel("enough"))))
+    await stream(agent)
+    assert agent.history[-1].text == "new" and roles(agent) == "ua"

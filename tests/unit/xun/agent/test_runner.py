@@ -16,6 +16,7 @@ import pytest
 from tests.fakes.runs import FakeModel, calls, drips, roles, scripted, sendable, stream, tool_texts
 from xun import Agent, AgentConfig, CancelledError, Result, ToolBox, ToolCallContext, tool_attr
 from xun.agent.history import normalise
+from xun.agent.runner import Portal
 
 MARK: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="unset")
 
@@ -232,3 +233,32 @@ def test_call_tool_with_a_time_limit_lets_exits_pass(kind: type[BaseException]):
 
     with pytest.raises(kind):
         ToolBox(leave).call_tool(Agent(), "leave", {}, None)
+
+
+def test_portal_closed_on_its_own_thread_ends_by_itself():
+    """As the collector may do it, which comes by on any thread."""
+    portal = Portal()
+    before = engine_threads()
+
+    async def close() -> str:
+        portal.close()
+        return "went on"
+
+    assert portal.start(close()).result(timeout=5) == "went on"
+    deadline = time.monotonic() + 5
+    while engine_threads() == before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert engine_threads() == before - 1
+
+
+def test_run_that_can_not_start_leaves_the_agent_free():
+    agent = scripted({"text": "a"})
+    closed = Portal()
+    closed.close()
+    agent._portal = closed
+    with pytest.raises(RuntimeError, match="closed"):
+        agent.instruct("go").execute()
+    assert not agent.running
+    agent._portal = None
+    assert agent.instruct("go").execute() == Result.Ok("a")
+    agent.finalize()
