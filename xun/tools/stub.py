@@ -56,9 +56,9 @@ def _docstring(text: str, notes: list[str]) -> str:
     whole = "\n".join([inspect.cleandoc(text), *(["", *notes] if notes else [])]).strip()
     if not whole:
         return "    ..."
-    whole = whole.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if whole.endswith('"'):
-        whole = whole[:-1] + '\\"'
+    whole = whole.replace("\\", "\\\\")
+    if '"""' in whole or whole.endswith('"'):
+        whole = whole.replace('"', '\\"')
     return '    """' + whole.replace("\n", "\n    ").replace("\n    \n", "\n\n") + '"""'
 
 

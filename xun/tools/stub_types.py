@@ -163,9 +163,12 @@ class Types:
             optional: frozenset[str] = getattr(kind, "__optional_keys__", frozenset())
             rows = []
             for key, hint in hints.items():
-                if get_origin(hint) is not ClassVar:
+                origin = get_origin(hint)
+                if origin is not ClassVar:
                     text = self.of(hint)
-                    rows.append(f"    {key}: {f'NotRequired[{text}]' if key in optional else text}")
+                    # Where annotations are text, only the hint itself tells.
+                    left_out = origin is NotRequired or (key in optional and origin is not Required)
+                    rows.append(f"    {key}: {f'NotRequired[{text}]' if left_out else text}")
         except (NameError, TypeError, AttributeError, SyntaxError):
             return "dict[str, Any]"
         finally:
