@@ -66,7 +66,7 @@ class Judge:
         self._policy = policy
         self._scope = scope
         self._rules = defaults.rules()
-        self._places = Places(scope.cwd, scope.roots, scope.home, policy.cache)
+        self._places = Places(scope.cwd, scope.roots, policy.cache)
         self._lookup = Lookup(self._path(), self._places)
         self.outside = not self._places.holds(self._places.cwd)
 

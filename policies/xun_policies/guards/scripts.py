@@ -52,17 +52,17 @@ def find(rule: Rule, call: Call) -> Problem | None:
     """Starting points inside, then tests and printing only. No end-of-options mark exists."""
     words = call.words
     index, follows = _find_options(words)
-    starts = 0
+    first = index
     while index < len(words) and words[index].text[:1] != "-" and words[index].text not in ("(", "!", ","):
         problem = call.path(words[index].text, glob=words[index].glob)
         if problem is not None:
             return problem
-        if follows:
-            reason = call.places.links_out(words[index].text, call.cwds)
+        index += 1
+    if follows:
+        for start in [word.text for word in words[first:index]] or ["."]:
+            reason = call.places.links_out(start, call.cwds)
             if reason is not None:
                 return Problem("path", reason)
-        starts += 1
-        index += 1
     return _find_expression(words[index:], call)
 
 

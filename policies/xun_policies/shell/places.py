@@ -68,13 +68,13 @@ class Places:
     Attributes:
         roots: The real paths of the roots.
         cwd: The real path of the folder that the command starts in.
+        cache: What evaluations remember; shared with the probe of git's configuration.
     """
 
-    __slots__ = ("_below_roots", "_budget", "_given", "_marks", "_reals", "cache", "cwd", "home", "roots")
+    __slots__ = ("_below_roots", "_budget", "_given", "_marks", "_reals", "cache", "cwd", "roots")
 
-    def __init__(self, cwd: str, roots: tuple[str, ...], home: str, cache: dict[Any, Any]) -> None:
+    def __init__(self, cwd: str, roots: tuple[str, ...], cache: dict[Any, Any]) -> None:
         self.cache = cache
-        self.home = home
         self._given = (cwd, roots)
         self._marks: dict[str, object] = {}
         self._budget = _MAX_ENTRIES

@@ -104,6 +104,9 @@ def test_descending_commands_that_follow_links_are_checked(tree: Tree) -> None:
         "du -L .",
         "diff -r src inner",
         "find . -follow",
+        "find -L",
+        "find -L -name x",
+        "find -follow",
     ):
         assert not tree.allowed(text), text
     for text in ("grep -r x .", "find . -name x", "rg x", "ls -R", "du .", "diff -r --no-dereference src inner"):
