@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xun.errors import CancelledError, Denied, ToolCallFormatError
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.attr import ToolAttr, attr_of
 from xun.tools.context import ToolCallContext
-from xun.tools.schema import Signature, read_signature, without_titles
+from xun.tools.progress import drained, is_generator
+from xun.tools.schema import Signature, read_signature, with_preset, without_titles
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from types import ModuleType
+
+    from xun.tools.given import GivenSignature
+    from xun.tools.living import Instances
 
 _PASS = (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError, asyncio.CancelledError)
 _SAFE = "__xun_except_safe__"
@@ -32,7 +41,8 @@ def failure(exc: BaseException) -> Result[Any, ErrorInfo]:
     return Result.Err(ErrorInfo.from_exception(exc), status)
 
 
-def _wrap(value: Any) -> Result[Any, Any]:
+def as_result(value: Any) -> Result[Any, Any]:
+    """Return *value* as a Result; one that is a Result already stays as it is."""
     return value if isinstance(value, Result) else Result.Ok(value)
 
 
@@ -48,7 +58,7 @@ def except_safe(func: F) -> F:
         @functools.wraps(func)
         async def call_async(*args: Any, **kwargs: Any) -> Result[Any, Any]:
             try:
-                return _wrap(await func(*args, **kwargs))
+                return as_result(await func(*args, **kwargs))
             except _PASS:
                 raise
             except Exception as exc:  # noqa: BLE001 - the boundary of foreign code
@@ -60,7 +70,7 @@ def except_safe(func: F) -> F:
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Result[Any, Any]:
             try:
-                return _wrap(func(*args, **kwargs))
+                return as_result(func(*args, **kwargs))
             except _PASS:
                 raise
             except Exception as exc:  # noqa: BLE001 - the boundary of foreign code
@@ -86,38 +96,118 @@ class Function:
     The schema and the argument model are made at first use.
     """
 
-    def __init__(self, func: Callable[..., Any], *, name: str, description: str, attr: ToolAttr) -> None:
-        self._func = except_safe(func)
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        *,
+        name: str,
+        description: str,
+        attr: ToolAttr,
+        signature: Signature | GivenSignature | None = None,
+        instances: Instances | None = None,
+    ) -> None:
+        self._reports = is_generator(func)
+        run = drained(func) if self._reports else func
+        self._func = except_safe(run)
         self._name = name
         self._description = description
         self._attr = attr
-        self._is_async = is_async(func)
-        self._signature = read_signature(name, func)
-        self._wants_context = bool(self._signature.context_params or self._signature.context_positional)
+        self._is_async = is_async(run)
+        if signature is None:
+            signature = read_signature(name, func)
+            if attr.preset:
+                signature = with_preset(signature, func, attr.preset)
+        self._signature = signature
+        self._instances = instances
+        self._wants_context = bool(self._reports or signature.context_params or signature.context_positional)
 
     @classmethod
-    def from_function(cls, func: Callable[..., Any]) -> Function:
+    def from_function(cls, func: Callable[..., Any], *, name: str | None = None, **attr: Any) -> Function:
         """Make a tool of a function, bound method, partial or callable object.
+
+        Args:
+            func: The function.
+            name: The tool's name; None for that of `tool_attr` or of the function.
+            attr: Properties over those of `tool_attr`, so that one function can be several tools.
 
         Raises:
             TypeError: It is not callable, or has no name (a partial or an object without ``tool_attr(name=)``).
+            ConfigError: No such property, or a preset that the function can't take.
         """
         if not callable(func):
             raise TypeError(f"A tool must be callable, got {type(func).__name__}")
-        attr = attr_of(func)
+        found = attr_of(func)
         plain = func
         while isinstance(plain, functools.partial):
             plain = plain.func
-            if attr == ToolAttr():
-                attr = attr_of(plain)
-        name = attr.name or getattr(plain, "__name__", None) or type(plain).__name__
-        text = attr.description if attr.description is not None else (_docstring(plain) or "")
-        return cls(func, name=name, description=text.strip(), attr=attr)
+            if found == ToolAttr():
+                found = attr_of(plain)
+        if attr:
+            found = kinds().attr_with(found, attr)
+        name = name or found.name or getattr(plain, "__name__", None) or type(plain).__name__
+        text = found.description if found.description is not None else (_docstring(plain) or "")
+        return cls(func, name=name, description=text.strip(), attr=found)
+
+    @staticmethod
+    def from_schema(
+        name: str, description: str, parameters: dict[str, Any], func: Callable[..., Any], **attr: Any
+    ) -> Function:
+        """Make a tool of a function and a JSON schema that was written by hand.
+
+        The schema goes to the model as it is; arguments are checked against it before the call (draft-07, unless its
+        ``$schema`` names another), and passed by name.
+
+        Args:
+            name: The tool's name.
+            description: What the model reads.
+            parameters: The JSON schema of the arguments; its type is object.
+            func: The function, sync or async; it may take a `ToolCallContext` too.
+            attr: Properties as in `tool_attr`.
+
+        Raises:
+            ConfigError: The schema is bad, or the function can't take what it offers; a ValueError too.
+        """
+        return cast("Function", kinds().from_schema(name, description, parameters, func, attr))
+
+    @staticmethod
+    def from_yaml(
+        path: str | PathLike[str],
+        binding: str | Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        preset: Mapping[str, Any] | None = None,
+        deferred: bool | None = None,
+    ) -> Function:
+        """Make a tool of a YAML file: type, name, description, input_schema and properties as in `tool_attr`.
+
+        Args:
+            path: The file.
+            binding: The function, or ``"package.module:function"``; None for the ``binding`` of the file.
+            name: The tool's name; None for that of the file.
+            preset: Arguments under those of the call; over the ``preset`` of the file.
+            deferred: Whether the tool is offered only after a search; None for what the file says.
+
+        Raises:
+            ConfigError: The file is unreadable or wrong; the text names the file and the line. A ValueError too.
+        """
+        from xun.tools.yaml_tools import tool_from_yaml
+
+        return tool_from_yaml(path, binding, name=name, preset=preset, deferred=deferred)
 
     @property
     def name(self) -> str:
-        """The name in the toolbox and for the model."""
+        """The name in the toolbox."""
         return self._name
+
+    @property
+    def model_name(self) -> str:
+        """The name for the model, which takes no dots: ``math.add`` is ``math_add``."""
+        return self._name.replace(".", "_")
+
+    @property
+    def instances(self) -> Instances | None:
+        """Where the instances of a stateful tool are; None for any other."""
+        return self._instances
 
     @property
     def description(self) -> str:
@@ -155,13 +245,13 @@ class Function:
         return self._wants_context
 
     @property
-    def signature(self) -> Signature:
+    def signature(self) -> Signature | GivenSignature:
         """Its parameters."""
         return self._signature
 
     @property
-    def args_model(self) -> type[Any]:
-        """The pydantic model of its arguments."""
+    def args_model(self) -> type[Any] | None:
+        """The pydantic model of its arguments; None where the schema was given."""
         return self._signature.args_model
 
     @property
@@ -174,8 +264,13 @@ class Function:
         schema = self._compact_schema if compact else self.tool_schema
         return {
             "type": "function",
-            "function": {"name": self._name, "description": self._description, "parameters": schema},
+            "function": {"name": self.model_name, "description": self._description, "parameters": schema},
         }
+
+    @functools.cached_property
+    def is_counted(self) -> bool:
+        """Whether its calls are counted, timed or remembered in a run."""
+        return self._attr.pure or self._attr.max_calls is not None or self._attr.max_seconds is not None
 
     @functools.cached_property
     def _compact_schema(self) -> dict[str, Any]:
@@ -195,7 +290,14 @@ class Function:
                 kwargs[name] = context
             for index in self._signature.context_positional:
                 args.insert(index, context)
+            if self._reports:
+                args.insert(0, context)
         return functools.partial(self._func, *args, **kwargs)
+
+
+def kinds() -> ModuleType:
+    """Return the module of the other kinds of tools, which most programs never need."""
+    return importlib.import_module("xun.tools.kinds")
 
 
 def _docstring(func: Callable[..., Any]) -> str | None:

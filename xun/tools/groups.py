@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, cast
 
+from xun.errors import ConfigError
+
 GROUPS: dict[str, str] = {
     "system": "xun_builtin_tools.system",
     "framework": "xun_builtin_tools.framework",
@@ -21,20 +23,45 @@ GROUPS: dict[str, str] = {
 }
 """Group name to the module whose ``tools()`` lists its functions."""
 
+ENTRY_POINTS = "xun.tool_groups"
+"""The entry point group of installed tool groups; each entry names a list, a function or a module with ``tools``."""
+
 SUBAGENTS = "xun_builtin_tools.subagents"
 """The module that makes the sub-agent tools."""
 
 
 def load_group(name: str) -> list[Callable[..., Any]]:
-    """Return the functions of a group.
+    """Return the functions of a group: xun's own, or one of an installed package.
 
     Raises:
         ValueError: No such group; the text names those that there are.
+        ConfigError: The group of an installed package can't be loaded; a ValueError too.
     """
     path = GROUPS.get(name)
     if path is None:
-        raise ValueError(f"No tool group named {name!r}; the groups are {', '.join(GROUPS)}")
+        return _installed(name)
     return cast("list[Callable[..., Any]]", importlib.import_module(path).tools())
+
+
+def _installed(name: str) -> list[Callable[..., Any]]:
+    from importlib.metadata import entry_points
+
+    found = list(entry_points(group=ENTRY_POINTS, name=name))
+    if not found:
+        known = ", ".join([*GROUPS, *sorted(entry_points(group=ENTRY_POINTS).names)])
+        raise ValueError(f"No tool group named {name!r}; the groups are {known}")
+    try:
+        group = found[0].load()
+    except (ImportError, AttributeError) as exc:
+        raise ConfigError(f"The tool group {name!r} of {found[0].value} can't be loaded: {exc}") from exc
+    make = getattr(group, "tools", group)
+    tools = make() if callable(make) else make
+    if not isinstance(tools, list | tuple):
+        raise ConfigError(
+            f"The tool group {name!r} names {found[0].value}, which must be a list of tools, a function that returns "
+            "one, or a module with such a function named tools."
+        )
+    return list(tools)
 
 
 def load_subagent_tools(agent_getter: Any, max_depth: int) -> list[Callable[..., Any]]:

@@ -7,14 +7,15 @@ import contextlib
 import inspect
 import json
 import types
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from xun.errors import ConfigError, ToolCallFormatError
 from xun.tools.coerce import ListRule, list_rule, read_list
 from xun.tools.context import ToolCallContext
+from xun.tools.preset import check_names
 from xun.tools.surrogates import disguise, undisguise
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Param:
     default: Any = _EMPTY
     positional_only: bool = False
     rule: ListRule | None = None
+    preset: bool = False
 
 
 @dataclass
@@ -50,6 +52,7 @@ class Signature:
     params: tuple[Param, ...]
     context_params: tuple[str, ...] = ()
     context_positional: tuple[int, ...] = field(default=())
+    preset: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def args_model(self) -> type[BaseModel]:
@@ -120,22 +123,30 @@ class Signature:
         Raises:
             ToolCallFormatError: The arguments are no JSON object, or do not fit; the text says how to repair them.
         """
-        text = arguments if isinstance(arguments, str) else self._as_text(arguments)
-        try:
-            model = self._validate(text, strict=True)
-        except ValueError as exc:
-            model = self._second_try(text, exc)
+        model = self.validated(arguments)
         given, values = model.__pydantic_fields_set__, model.__dict__
         if self._plain_names:
-            return [], {name: values[name] for name in given}
+            return [], {**self.preset, **{name: values[name] for name in given}}
         args: list[Any] = []
-        kwargs: dict[str, Any] = {}
+        kwargs: dict[str, Any] = {name: self.preset[name] for name in self._preset_by_name}
         for param, name in zip(self.params, self.field_names, strict=True):
             if param.positional_only:
-                args.append(values[name])
+                args.append(self.preset[param.name] if param.preset and name not in given else values[name])
             elif name in given:
                 kwargs[param.name] = values[name]
         return args, kwargs
+
+    def validated(self, arguments: dict[str, Any] | str) -> BaseModel:
+        """Return *arguments* as an instance of the model.
+
+        Raises:
+            ToolCallFormatError: They do not fit.
+        """
+        text = arguments if isinstance(arguments, str) else as_json_text(self.tool, arguments)
+        try:
+            return cast("BaseModel", self._validate(text, strict=True))
+        except ValueError as exc:
+            return self._second_try(text, exc)
 
     def _second_try(self, text: str, refused: Any) -> BaseModel:
         """Validate again with lists that came as text and lone surrogates; a good call is decoded once only."""
@@ -144,18 +155,15 @@ class Signature:
         if changed is data and text.strip():
             raise self._invalid(refused) from None
         try:
-            model = cast("BaseModel", self._validate(self._as_text(changed), strict=True))
+            model = cast("BaseModel", self._validate(as_json_text(self.tool, changed), strict=True))
         except ValueError as exc:
             raise self._invalid(exc) from None
         return cast("BaseModel", undisguise(model)) if disguised else model
 
-    def _as_text(self, data: Any) -> str:
-        if not isinstance(data, dict):
-            raise _no_object(self.tool, data)
-        try:
-            return json.dumps(data)
-        except (TypeError, ValueError, RecursionError) as exc:
-            raise ToolCallFormatError(f"Tool {self.tool}: the arguments are no JSON values: {exc}") from None
+    @cached_property
+    def _preset_by_name(self) -> tuple[str, ...]:
+        by_place = {param.name for param in self.params if param.positional_only}
+        return tuple(name for name in self.preset if name not in by_place)
 
     @cached_property
     def _plain_names(self) -> bool:
@@ -214,6 +222,20 @@ def _generator() -> type[GenerateJsonSchema]:
     return Quiet
 
 
+def as_json_text(tool: str, data: Any) -> str:
+    """Return the arguments of a call as JSON text.
+
+    Raises:
+        ToolCallFormatError: They are no dict of JSON values.
+    """
+    if not isinstance(data, dict):
+        raise _no_object(tool, data)
+    try:
+        return json.dumps(data)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise ToolCallFormatError(f"Tool {tool}: the arguments are no JSON values: {exc}") from None
+
+
 def decode_object(tool: str, text: str) -> dict[str, Any]:
     """Decode the arguments of a call; "" means none.
 
@@ -244,11 +266,15 @@ def _field(param: Param, name: str) -> Any:
     default = ... if param.default is _EMPTY else param.default
     notes = get_args(param.annotation)[1:] if get_origin(param.annotation) is Annotated else ()
     texts = [note for note in notes if isinstance(note, str)]
-    if name == param.name and not texts:
+    if name == param.name and not texts and not param.preset:
         return (param.annotation, default)
     from pydantic import Field
 
     alias = None if name == param.name else param.name
+    if param.preset:
+        # A factory makes it optional without showing the value, which may be a secret.
+        text = texts[0] if texts else None
+        return (param.annotation, Field(default_factory=lambda: None, alias=alias, description=text))
     return (param.annotation, Field(default, alias=alias, description=texts[0] if texts else None))
 
 
@@ -275,6 +301,20 @@ def read_signature(tool: str, func: Callable[..., Any]) -> Signature:
         positional = item.kind is inspect.Parameter.POSITIONAL_ONLY
         params.append(Param(item.name, annotation, item.default, positional, list_rule(annotation)))
     return Signature(tool, tuple(params), tuple(context), tuple(context_positional))
+
+
+def with_preset(signature: Signature, func: Callable[..., Any], preset: Mapping[str, Any]) -> Signature:
+    """Return *signature* with *preset* under the arguments of every call; what it fills in is not required.
+
+    Raises:
+        ConfigError: The function has no such parameter, or the name is reserved.
+    """
+    takes: set[str] | None = {param.name for param in signature.params}
+    if any(item.kind is inspect.Parameter.VAR_KEYWORD for item in inspect.signature(func).parameters.values()):
+        takes = None
+    check_names(signature.tool, preset, takes, signature.context_params)
+    params = tuple(replace(param, preset=param.name in preset) for param in signature.params)
+    return replace(signature, params=params, preset=dict(preset))
 
 
 class _Annotations:
