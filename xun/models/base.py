@@ -66,17 +66,22 @@ ModelEvent = TextDelta | ReasoningDelta | Retrying | ModelReply
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that answers one request as a stream.
+    """A model that answers one request as a stream."""
 
-    Attributes:
-        name: The model's name as users see it.
-        capabilities: What it takes beyond text, such as ``{"vision"}``.
-        context_window: Its size in tokens, or None when unknown.
-    """
+    @property
+    def name(self) -> str:
+        """The model's name as users see it."""
+        ...
 
-    name: str
-    capabilities: frozenset[str]
-    context_window: int | None
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it takes beyond text, such as ``{"vision"}``."""
+        ...
+
+    @property
+    def context_window(self) -> int | None:
+        """Its size in tokens; None when unknown."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer *request*.
