@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from xun.agent.approval import Approving
 from xun.agent.codemode import with_run_code
 from xun.agent.config import AgentConfig
 from xun.agent.hooks import Hooks
 from xun.agent.loop import Run
 from xun.agent.places import Placed
 from xun.agent.questions import Asking
-from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner
+from xun.agent.resuming import Resuming
+from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner, refuse_running_loop
 from xun.agent.state import RunState
 from xun.choice import Chooser
 from xun.errors import ToolConflict
@@ -36,7 +37,7 @@ POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(RunState, Asking, Placed, Generic[S]):
+class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
     """A model with tools in a workspace.
 
     Args:
@@ -196,24 +197,10 @@ class Agent(RunState, Asking, Placed, Generic[S]):
             RuntimeError: Called inside a running event loop; use `aexecute` there.
             KeyboardInterrupt: Ctrl-C; the run was cancelled first.
         """
-        _refuse_running_loop()
+        refuse_running_loop("execute", "aexecute")
         runner = CallerRunner()
         run = self._new_run(runner, schema, max_iterations, context, tools)
-        try:
-            if self._portal is None:
-                self._portal = Portal()
-                weakref.finalize(self, self._portal.close)
-            future = self._portal.start(_drive(run))
-            future.add_done_callback(lambda _: runner.stop())
-        except BaseException:
-            self.run_ends(run)
-            raise
-        interrupted = runner.serve(lambda: run.token.cancel("interrupted (Ctrl-C)"))
-        if interrupted:
-            raise KeyboardInterrupt
-        if run.fatal is not None:
-            raise run.fatal
-        return run.result if future.cancelled() else future.result()
+        return self.block_on(run, runner)
 
     @overload
     async def aexecute(
@@ -251,11 +238,7 @@ class Agent(RunState, Asking, Placed, Generic[S]):
         tools: Sequence[Callable[..., Any]] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """The same as `execute` for async callers; sync tools run in worker threads."""
-        run = self._new_run(ThreadRunner(), schema, max_iterations, context, tools)
-        result = await _drive(run)
-        if run.fatal is not None:
-            raise run.fatal
-        return result
+        return await self.wait_on(self._new_run(ThreadRunner(), schema, max_iterations, context, tools))
 
     async def events(
         self: Agent[Agent.T.Init],
@@ -284,13 +267,11 @@ class Agent(RunState, Asking, Placed, Generic[S]):
         shown: str = "",
     ) -> Run:
         self.initialize()
-        toolbox = with_run_code(_with_tools(self.toolbox, tools), self.config)
-        with self._run_lock:
-            if self._run is not None:
-                raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")
-            run = self._run = Run(
+        toolbox, prompt = self.toolbox_with(tools), self._prompt
+        run = self.begin(
+            lambda: Run(
                 self,
-                self._prompt,
+                prompt,
                 toolbox=toolbox,
                 runner=runner,
                 context=context,
@@ -298,11 +279,50 @@ class Agent(RunState, Asking, Placed, Generic[S]):
                 schema=schema,
                 shown=shown,
             )
-        self.turn += self._prompt is not None
+        )
+        self.turn += prompt is not None
         self._prompt = None
         return run
 
     # -- for the loop and the built-in tools ----------------------------------------------------
+
+    def begin(self, make: Callable[[], Run]) -> Run:
+        """Take the run that *make* makes as the one under way; what waited for a person is forgotten."""
+        with self._run_lock:
+            if self._run is not None:
+                raise RuntimeError(f"Agent {self.name!r} is running already; wait for it, or steer() it.")
+            run = self._run = make()
+            self.pause(None)
+        return run
+
+    def toolbox_with(self, tools: Sequence[Callable[..., Any]] | None) -> ToolBox:
+        """Return the tools of a run that has *tools* on top of the agent's own."""
+        return with_run_code(_with_tools(self.toolbox, tools), self.config)
+
+    def block_on(self, run: Run, runner: CallerRunner) -> Result[Any, ErrorInfo]:
+        """Drive *run* to its end from sync code, its sync tools on this thread."""
+        try:
+            if self._portal is None:
+                self._portal = Portal()
+                weakref.finalize(self, self._portal.close)
+            future = self._portal.start(_drive(run))
+            future.add_done_callback(lambda _: runner.stop())
+        except BaseException:
+            self.run_ends(run)
+            raise
+        interrupted = runner.serve(lambda: run.token.cancel("interrupted (Ctrl-C)"))
+        if interrupted:
+            raise KeyboardInterrupt
+        if run.fatal is not None:
+            raise run.fatal
+        return run.result if future.cancelled() else future.result()
+
+    async def wait_on(self, run: Run) -> Result[Any, ErrorInfo]:
+        """Drive *run* to its end."""
+        result = await _drive(run)
+        if run.fatal is not None:
+            raise run.fatal
+        return result
 
     async def aresolve_model(self) -> ChatModel:
         """Return the model; the configured one when none was given.
@@ -322,14 +342,6 @@ class Agent(RunState, Asking, Placed, Generic[S]):
         return None if self.model is None else self.model.context_window
 
 
-def _refuse_running_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("execute() can't block inside a running event loop: await aexecute() instead.")
-
-
 async def _drive(run: Run) -> Result[Any, ErrorInfo]:
     async with aclosing(run.events()) as events:
         async for _ in events:
@@ -340,7 +352,7 @@ async def _drive(run: Run) -> Result[Any, ErrorInfo]:
 def _with_tools(toolbox: ToolBox, tools: Sequence[Callable[..., Any]] | None) -> ToolBox:
     if not tools:
         return toolbox
-    more = toolbox.clone()
+    more = toolbox.clone().share_loaded(toolbox)
     names = {tool.name for tool in more.list_tools(include_disabled=True)}
     more.register(*tools)
     if len(more.list_tools(include_disabled=True)) != len(names) + len(tools):

@@ -8,21 +8,21 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from xun._serialize import to_jsonable
 from xun.agent.hooks import HookedCall
+from xun.agent.outcome import as_text, fitted, rendered, unpack
+from xun.agent.paused import OpenCall
 from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
-from xun.messages import Message, ToolCall
+from xun.messages import Image, Message, ToolCall
 from xun.result import ErrorInfo, Result
 from xun.tools.context import CallScope
 from xun.tools.function import Function, failure
-from xun.tools.images import check_image
-from xun.tools.output import ToolOutput as Output
 from xun.tools.running import ToolExit, guarded, in_thread, timed_out
+from xun.tools.suspend import CALL, CallJournal, Suspend
 
 if TYPE_CHECKING:
     from xun.agent.loop import Run
@@ -41,18 +41,40 @@ class ToolPhase:
         messages: The tool messages, in call order, once `events` is through.
         final: The result that ends the run, where a tool that may do so succeeded.
         bad_calls: How many of the calls were malformed.
+        given_up: A tool whose calls were malformed as often as its ``max_retries`` says, or "".
+        left: The calls that wait for a person, or for one that does, in call order.
     """
 
     def __init__(
-        self, run: Run, calls: tuple[ToolCall, ...], *, cut: bool, stopped: asyncio.Event | None = None
+        self,
+        run: Run,
+        calls: tuple[ToolCall, ...] = (),
+        *,
+        cut: bool = False,
+        stopped: asyncio.Event | None = None,
+        resumed: Sequence[OpenCall] = (),
     ) -> None:
         self._run = run
         self._stopped = stopped or run.stopped
         self._calls = calls
+        self._resumed = resumed
         self._cut = cut
         self._results: dict[int, Message] = {}
+        self._left: dict[int, OpenCall] = {}
+        self._barred = False
         self.final: Result[Any, Any] | None = None
         self.bad_calls = 0
+        self.given_up = ""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the calls."""
+        return tuple(call.id for call in self._calls or self._resumed)
+
+    @property
+    def left(self) -> list[OpenCall]:
+        """The calls that have no result, in the order of the calls."""
+        return [self._left[index] for index in sorted(self._left)]
 
     @property
     def messages(self) -> list[Message]:
@@ -61,9 +83,11 @@ class ToolPhase:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Run the calls and yield their events as they come."""
-        hooked = [HookedCall(call.id, call.name, call.arguments) for call in self._calls]
+        hooked = [HookedCall(call.id, call.name, call.arguments) for call in self._calls or self._resumed]
         try:
-            await self._run.agent.hooks.before_tool_call.invoke(list(hooked))
+            # Calls that go on have been through these hooks.
+            if not self._resumed:
+                await self._run.agent.hooks.before_tool_call.invoke(list(hooked))
         except CancelledError as exc:
             self._run.token.cancel(exc.reason)
         task = asyncio.create_task(self._all(hooked))
@@ -72,35 +96,63 @@ class ToolPhase:
                 yield event
 
     async def _all(self, hooked: list[HookedCall]) -> None:
-        batch: list[tuple[int, HookedCall]] = []
+        batch: list[tuple[int, HookedCall, OpenCall]] = []
         for index, call in enumerate(hooked):
+            opened = self._resumed[index] if self._resumed else OpenCall(self._calls[index].id, "", "")
+            opened.name, opened.arguments = call.name, call.arguments
             tool = self._run.toolbox.get(call.name)
-            if tool is not None and tool.attr.sequential:
+            alone = tool is not None and tool.attr.sequential
+            if alone:
                 await self._batch(batch)
                 batch = []
-                await self._one(index, call)
+            if self._must_wait(call, opened, alone=alone):
+                self._left[index] = opened
+                self._barred = self._barred or alone
+            elif alone:
+                await self._one(index, call, opened)
+                self._barred = index in self._left
             else:
-                batch.append((index, call))
+                batch.append((index, call, opened))
         await self._batch(batch)
 
-    async def _batch(self, batch: list[tuple[int, HookedCall]]) -> None:
+    def _must_wait(self, call: HookedCall, opened: OpenCall, *, alone: bool) -> bool:
+        """Tell whether a call waits for an answer, or keeps its place behind one that does."""
+        if opened.waits:
+            return True
+        settled = call.denied is not None or call.result is not None or self._run.token.reason is not None
+        return not settled and (self._barred or (alone and bool(self._left)))
+
+    async def _batch(self, batch: list[tuple[int, HookedCall, OpenCall]]) -> None:
         room = asyncio.Semaphore(max(1, self._run.agent.config.max_parallel_calls))
 
-        async def when_free(index: int, call: HookedCall) -> None:
+        async def when_free(index: int, call: HookedCall, opened: OpenCall) -> None:
             async with room:
-                await self._one(index, call)
+                await self._one(index, call, opened)
 
-        await asyncio.gather(*(when_free(index, call) for index, call in batch))
+        await asyncio.gather(*(when_free(*item) for item in batch))
 
-    async def _one(self, index: int, call: HookedCall) -> None:
-        call_id = self._calls[index].id
-        result, _, content = await self._made(call, call_id, self._run.scope(call_id))
-        if result.status == "format_error":
-            self.bad_calls += 1
-        tool = self._run.toolbox.get(call.name)
-        if tool is not None and tool.attr.ends_run and result.is_ok():
-            self.final = result
-        self._results[index] = Message("tool", content, tool_call_id=call_id, tool_name=call.name)
+    async def _one(self, index: int, call: HookedCall, opened: OpenCall) -> None:
+        run, scope = self._run, self._run.scope(opened.id)
+        scope.journal = opened.journal
+        opened.journal.begin()
+        try:
+            result, _, content = await self._made(call, opened.id, scope)
+        except Suspend as exc:
+            opened.question, opened.answered = exc.question, False
+            self._left[index] = opened
+            return
+        if opened.journal.edited is not None:
+            content = f"[The person changed the arguments to {json.dumps(opened.journal.edited)}]\n{content}"
+        bad = result.status == "format_error"
+        self.bad_calls += bad
+        tool = run.toolbox.get(call.name)
+        if tool is not None:
+            in_row = run.ledger.note_bad(tool.name, bad)
+            if bad and tool.attr.max_retries is not None and in_row >= tool.attr.max_retries:
+                self.given_up = tool.name
+            if tool.attr.ends_run and result.is_ok():
+                self.final = result
+        self._results[index] = Message("tool", content, tool_call_id=opened.id, tool_name=call.name)
 
     async def from_code(self) -> Result[Any, Any]:
         """Make the only call, for code that waits for it: its value is JSON, and the model gets no message of it."""
@@ -120,12 +172,14 @@ class ToolPhase:
     async def _made(self, call: HookedCall, call_id: str, scope: CallScope) -> tuple[Result[Any, Any], Any, str]:
         """Make a call and tell of it; return its result, the value as JSON, and the text that the model reads."""
         run, agent = self._run, self._run.agent
-        run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=_shown(call.arguments)))
+        run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=decoded(call.arguments)))
         started = time.monotonic()
-        result, display = self._unpack(await self._hooked(call, call_id, scope), call_id)
-        value, content, result = _as_text(result)
+        result, shown, display = await self._hooked(call, call_id, scope)
+        value, content, result = as_text(result)
+        if shown is not None and result.is_ok():
+            content = shown
         error = result.value if result.is_err() else None
-        content = clip(content, agent.config.max_output)
+        content = fitted(agent, run.toolbox, call.name, content)
         run.channel.put(
             ToolCompleted(
                 agent=agent.name,
@@ -144,22 +198,22 @@ class ToolPhase:
         return result, value, content
 
     def _unpack(self, result: Result[Any, Any], call_id: str) -> tuple[Result[Any, Any], str]:
-        """Take a ToolOutput apart: its images follow the step, its display goes to the person."""
-        output = result.value
-        if not result.is_ok() or not isinstance(output, Output):
-            return result, ""
-        try:
-            images = tuple(check_image(image) for image in output.images)
-        except ValueError as exc:
-            return failure(exc), ""
-        if images:
-            self._run.agent.hooks.after_execution_step.add_once(
-                lambda end: end.add_user_message(output.msg, images, call_id=call_id), run=self._run
-            )
-        return Result.Ok(output.value), output.display
+        hooks, run = self._run.agent.hooks, self._run
 
-    async def _hooked(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
-        """Make the call through the hooks around it; a hook that cancels ends the run, not the call's result."""
+        def add(text: str, images: tuple[Image, ...]) -> None:
+            hooks.after_execution_step.add_once(
+                lambda end: end.add_user_message(text, images, call_id=call_id), run=run
+            )
+
+        return unpack(result, add)
+
+    async def _hooked(
+        self, call: HookedCall, call_id: str, scope: CallScope
+    ) -> tuple[Result[Any, Any], str | None, str]:
+        """Make the call through the hooks around it; a hook that cancels ends the run, not the call's result.
+
+        Returns the result, the text of a renderer if there is one, and what the person sees instead of both.
+        """
         hooks, token = self._run.agent.hooks, self._run.token
 
         async def last(inner: HookedCall) -> Result[Any, Any]:
@@ -168,15 +222,18 @@ class ToolPhase:
         chain = last
         for wrapper in reversed(hooks.wrap_tool_call.take()):
             chain = _wrapped(wrapper, chain)
-        result = _cancelled(_STOPPED)
+        result, shown, display = _cancelled(_STOPPED), None, ""
         try:
-            result = await chain(call)
-            for replaced in await hooks.after_tool_call.invoke(call, result):
+            result, display = self._unpack(await chain(call), call_id)
+            seen = rendered(None if scope.code_mode else self._run.toolbox.get(call.name), result)
+            shown = None if seen is result else seen.value
+            for replaced in await hooks.after_tool_call.invoke(call, seen):
                 if isinstance(replaced, Result):
-                    result = replaced
+                    result, display = self._unpack(replaced, call_id)
+                    shown = None
         except CancelledError as exc:
             token.cancel(exc.reason)
-        return result
+        return result, shown, display
 
     async def _call(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
         if call.denied is not None:
@@ -192,21 +249,26 @@ class ToolPhase:
                     "The reply was cut before it was complete, so the call did not run. Send it again in smaller parts."
                 )
             )
+        agent, box, value = self._run.agent, self._run.toolbox, self._run.context
+        CALL.set(scope.journal)
         try:
             if not scope.code_mode:
-                self._run.toolbox.refuse_hidden(call.name, code_mode=self._run.code_mode)
-            tool, prepared = self._run.toolbox.prepare(
-                self._run.agent, call.name, call.arguments, self._run.context, call_id=call_id, scope=scope
-            )
+                box.refuse_hidden(call.name, code_mode=self._run.code_mode)
+            tool, prepared = box.prepare(agent, call.name, call.arguments, value, call_id=call_id, scope=scope)
         except XunError as exc:
             return failure(exc)
-        return await self._settle(tool, prepared)
+        if box.may_ask(agent, tool):
+            refused = await agent.aapprove(box, tool, call.arguments, value, call_id=call_id)
+            if refused is not None:
+                return refused
+        return await self._settle(tool, prepared, scope)
 
-    async def _settle(self, tool: Function, prepared: Callable[[], Any]) -> Result[Any, Any]:
-        run, limit = self._run, tool.attr.timeout
+    async def _settle(self, tool: Function, prepared: Callable[[], Any], scope: CallScope) -> Result[Any, Any]:
+        run, limit = self._run, self._run.toolbox.limit(tool, scope.ledger)
         begun = threading.Event()
         work: asyncio.Future[Result[Any, Any]]
-        work = asyncio.ensure_future(self._place(tool, prepared, begun))
+        place = _caller(prepared, scope.journal, begun)
+        work = asyncio.ensure_future(self._place(tool, place, alone=limit is not None))
         stopped = asyncio.ensure_future(self._stopped.wait())
         try:
             await asyncio.wait({work, stopped}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
@@ -221,16 +283,11 @@ class ToolPhase:
             stopped.cancel()
             work.cancel()
 
-    async def _place(self, tool: Function, prepared: Callable[[], Any], begun: threading.Event) -> Result[Any, Any]:
+    async def _place(self, tool: Function, begin: Callable[[], Any], *, alone: bool) -> Result[Any, Any]:
         """Make the call where it belongs: in the loop, on the caller's thread, or in a worker thread."""
-
-        def begin() -> Any:
-            begun.set()
-            return prepared()
-
         if tool.is_async:
             return cast("Result[Any, Any]", await guarded(begin))
-        if tool.attr.timeout is not None:
+        if alone:
             # A thread of its own can be given up; the caller's thread would have to wait.
             return cast("Result[Any, Any]", await in_thread(begin))
         return cast("Result[Any, Any]", await self._run.runner.run(begin))
@@ -251,6 +308,20 @@ class ToolPhase:
             self._run.ends_with(exc.cause)
             return _cancelled(_STOPPED)
         raise exc
+
+
+def _caller(prepared: Callable[[], Any], journal: CallJournal | None, begun: threading.Event) -> Callable[[], Any]:
+    """Return the call as it is made, on whichever thread: its questions and steps go to its own journal."""
+
+    def begin() -> Any:
+        begun.set()
+        mark = CALL.set(journal)
+        try:
+            return prepared()
+        finally:
+            CALL.reset(mark)
+
+    return begin
 
 
 def _wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -282,40 +353,20 @@ def _cancelled(text: str) -> Result[Any, ErrorInfo]:
     return Result.Err(ErrorInfo(text, text, "cancelled"), "cancelled")
 
 
-def _as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
-    """Return the value as JSON, the text that the model reads, and the result; a failure to serialise is an Err."""
-    if result.is_ok():
-        try:
-            value = to_jsonable(result.value)
-            return value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), result
-        except Exception as exc:  # noqa: BLE001 - model_dump and to_json are foreign code
-            result = failure(exc)
-    error = result.value
-    return None, error.error if isinstance(error, ErrorInfo) else str(error), result
-
-
 def _error_json(error: Any) -> dict[str, Any]:
     if isinstance(error, ErrorInfo):
         return {**error.to_json(), "kind": error.kind, **({"facts": error.facts} if error.facts else {})}
     return {"error": str(error), "details": repr(error), "kind": "error"}
 
 
-def _shown(arguments: str | dict[str, Any]) -> Any:
+def decoded(arguments: str | dict[str, Any]) -> Any:
+    """Return the arguments of a call, decoded where they are valid JSON."""
     if not isinstance(arguments, str):
         return arguments
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-
-
-def clip(text: str, limit: int) -> str:
-    """Return *text* with its middle cut so that about *limit* characters stay."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    cut = len(text) - 2 * half
-    return f"{text[:half]}\n[... {cut} characters cut of {len(text)} ...]\n{text[-half:]}"
 
 
 def live_output(channel: Any, agent: str, call_id: str) -> Callable[[str, str], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from xun.environment.base import Environment
@@ -33,6 +33,8 @@ class AgentConfig:
         command_env: Names of variables that commands see although they look like secrets.
         environment: Where commands and code run: ``local``, ``docker`` or ``docker:IMAGE``, ``bubblewrap`` or
             ``bubblewrap:network``, the name of an installed one, or an environment, which its owner closes.
+        on_ask: chooser: the agent's chooser answers questions; suspend: a question ends the run with the status
+            "pending", and ``agent.resume`` goes on with the answer.
         code_mode: The model calls most tools from Python code, by ``run_code``, and sees only the others.
     """
 
@@ -52,4 +54,5 @@ class AgentConfig:
     command_output: int = 16_000
     command_env: tuple[str, ...] = ()
     environment: Environment | str = "local"
+    on_ask: Literal["chooser", "suspend"] = "chooser"
     code_mode: bool = False

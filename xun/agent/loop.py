@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.answer import SchemaCheck, SchemaNotMet
@@ -17,50 +16,46 @@ from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
 from xun.agent.codemode import CodeMode
-from xun.agent.history import attachments, unique_ids
-from xun.agent.hooks import ModelCallDraft, StepEnd
+from xun.agent.history import attachments
+from xun.agent.hooks import StepEnd
 from xun.agent.limits import check_limits
+from xun.agent.paused import Paused
+from xun.agent.requesting import COMPLETE, Requesting
 from xun.agent.runner import SyncRunner
-from xun.errors import CancelledError, ModelReplyInvalid, RunError, ToolCallFormatError, XunError
+from xun.errors import CancelledError, RunError, ToolCallFormatError, XunError
 from xun.events import (
     ContextAdded,
     Error,
     Event,
-    MessageCompleted,
-    MessageDelta,
-    Notice,
-    ReasoningDelta,
-    Retry,
     Steer,
     TurnCompleted,
     TurnStarted,
-    UsageUpdated,
 )
 from xun.messages import Message, ModelReply, Usage
-from xun.models.base import ModelRequest, Retrying, TextDelta
-from xun.models.base import ReasoningDelta as ModelReasoning
-from xun.models.retry import RetryPolicy, stream_with_retry
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.context import CallScope
-from xun.tools.exposure import RUN_CODE
+from xun.tools.ledger import Ledger
 from xun.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
 
-_COMPLETE = frozenset({"stop", "tool_calls", "function_call", "end_turn", ""})
+
+class RunPaused(Exception):
+    """The run waits for a person; never seen outside of it."""
 
 
-class Run:
+class Run(Requesting):
     """One run: from one input to its answer.
 
     Attributes:
         result: The outcome, once `events` is through.
         fatal: What a tool raised to end the process; whoever drives the run raises it again.
         begun: `events` has begun, so that the run has a loop and a channel.
+        ledger: What its tool calls have used up.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one run is made of
         self,
         agent: Agent[Any],
         prompt: Message | None,
@@ -71,6 +66,7 @@ class Run:
         max_iterations: int = 512,
         schema: Any = None,
         shown: str = "",
+        paused: Paused | None = None,
     ) -> None:
         self.agent, self.toolbox, self.runner, self.context = agent, toolbox, runner, context
         self.max_steps, self.started, self.begun = max_iterations, 0.0, False
@@ -86,6 +82,17 @@ class Run:
         self._partial: list[str] = []
         self._call_ids: set[str] = set()
         self._bad_in_row = 0
+        self.ledger = Ledger()
+        self._paused, self._earlier = paused, 0.0
+        if paused is not None:
+            self._go_on(paused)
+
+    def _go_on(self, paused: Paused) -> None:
+        self.steps, self._bad_in_row, self._earlier = paused.steps, paused.bad_in_row, paused.seconds
+        self.usage += Usage(**paused.usage)
+        self._call_ids.update(paused.call_ids)
+        if paused.run is not None:
+            self.ledger, self._check = paused.run.ledger, self._check or paused.run._check
 
     # -- the stream -----------------------------------------------------------------------------
 
@@ -94,7 +101,7 @@ class Run:
         self.loop = asyncio.get_running_loop()
         self.channel = Channel()
         self.stopped = asyncio.Event()
-        self.started = time.monotonic()
+        self.started = time.monotonic() - self._earlier
         self.begun = True
         forget = self.token.on_cancel(waking(self.loop, self.stopped.set))
         stop = "done"
@@ -102,6 +109,9 @@ class Run:
             async with aclosing(self._through()) as events:
                 async for event in events:
                     yield event
+        except RunPaused as exc:
+            stop = "pending"
+            self._fail(exc, "pending", str(exc), "pending")
         except CancelledError as exc:
             stop = "interrupted"
             self._fail(exc, "cancelled", f"Interrupted: {exc.reason}", "cancelled")
@@ -149,6 +159,8 @@ class Run:
 
     async def _opening(self) -> AsyncGenerator[Event, None]:
         history = self.agent.history
+        if self._paused is not None:
+            return
         if self._prompt is not None:
             history.append(self._prompt)
             images = attachments(self._prompt.images)
@@ -158,130 +170,74 @@ class Run:
         await self.agent.hooks.before_execution.invoke(self.agent)
 
     async def _steps(self) -> AsyncGenerator[Event, None]:
+        phase = None if self._paused is None else ToolPhase(self, resumed=self._paused.calls)
         while True:
-            check_limits(self)
-            self.steps += 1
-            async with aclosing(self._ask()) as events:
-                async for event in events:
-                    yield event
-            reply = self._reply or ModelReply()
-            if reply.tool_calls:
-                phase = ToolPhase(self, reply.tool_calls, cut=reply.finish_reason not in _COMPLETE)
-                try:
-                    async with aclosing(phase.events()) as events:
-                        async for event in events:
-                            yield event
-                finally:
-                    self.agent.history.extend(phase.messages)
-                self._after_calls(phase, reply)
-                async for event in self._end_of_step(reply):
-                    yield event
+            reply = ModelReply()
+            if phase is None:
+                check_limits(self)
+                self.steps += 1
+                async with aclosing(self._ask()) as events:
+                    async for event in events:
+                        yield event
+                reply = self._reply or reply
+                if reply.tool_calls:
+                    phase = ToolPhase(self, reply.tool_calls, cut=reply.finish_reason not in COMPLETE)
+            if phase is not None:
+                async with aclosing(self._tools(phase)) as events:
+                    async for event in events:
+                        yield event
                 if phase.final is not None and self._met(phase.final, phase.final.value_json()):
                     return
+                phase = None
             elif not self.agent.has_steers() and self._met(Result.Ok(reply.text), reply.text):
                 return
             for event in self._steers():
                 yield event
 
-    # -- one step -------------------------------------------------------------------------------
+    async def _tools(self, phase: ToolPhase) -> AsyncGenerator[Event, None]:
+        """Run the calls of one message, or those of them that waited.
 
-    async def _ask(self) -> AsyncGenerator[Event, None]:
-        """Make one model request; the complete reply is in the history and out as an event at the end."""
-        self._partial, self._reply = [], None
-        task = asyncio.create_task(self._stream(await self._request()))
-        forget = self.token.on_cancel(waking(self.loop, task.cancel))
+        Raises:
+            RunPaused: Some of them wait for a person.
+        """
         try:
-            async with aclosing(self.channel.drain(task)) as events:
+            async with aclosing(phase.events()) as events:
                 async for event in events:
                     yield event
-        except CancelledError as exc:
-            self.token.cancel(exc.reason)
-        except (asyncio.CancelledError, GeneratorExit):
-            self._keep_partial()
-            raise
         finally:
-            forget()
-        reply = self._reply
-        if self.token.reason is not None:
-            if reply is not None:
-                self.agent.add_usage(reply.usage, self)
-                yield self._usage_event(reply.usage)
-            if self._keep_partial():
-                yield self._event(MessageCompleted, text="".join(self._partial), partial=True)
-            raise CancelledError(self.token.reason)
-        if reply is None:
-            raise ModelReplyInvalid("The model's stream ended without an answer.")
-        self.agent.add_usage(reply.usage, self)
-        for event in self._replied(reply):
+            self.agent.history.extend(phase.messages)
+        self._after_calls(phase)
+        async for event in self._end_of_step(phase.ids):
             yield event
+        if phase.left:
+            paused = self._pause(phase)
+            names = ", ".join(dict.fromkeys(call.tool for call in paused.pending()))
+            self.agent.pause(paused)
+            raise RunPaused(f"The run waits for a person ({names}): see agent.pending, and go on with agent.resume().")
 
-    def _keep_partial(self) -> bool:
-        text = "".join(self._partial)
-        if text:
-            self.agent.history.append(Message("assistant", text))
-        return bool(text)
+    def _pause(self, phase: ToolPhase) -> Paused:
+        seconds = time.monotonic() - self.started
+        ids = sorted(self._call_ids)
+        usage = self.usage.to_json()
+        return Paused(phase.left, self.steps, self.max_steps, seconds, usage, self._bad_in_row, ids, self)
 
-    def _replied(self, reply: ModelReply) -> Sequence[Event]:
-        self.agent.history.append(
-            Message("assistant", reply.text, tool_calls=reply.tool_calls, reasoning=reply.reasoning)
-        )
-        calls = tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls)
-        events = [
-            self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning),
-            self._usage_event(reply.usage),
-        ]
-        if reply.finish_reason not in _COMPLETE:
-            events.append(self._event(Notice, level="warning", text=f"The reply was cut ({reply.finish_reason})."))
-        return events
+    # -- one step -------------------------------------------------------------------------------
 
-    async def _request(self) -> ModelRequest:
-        agent = self.agent
-        messages = agent.normaliser(agent.history)
-        model = await agent.aresolve_model()
-        code = self._code.text(self.toolbox, model.capabilities) if self.code_mode else ""
-        system = "\n\n".join(filter(None, (agent.system_text(), code)))
-        if system:
-            messages.insert(0, Message("system", system))
-        tools = self.toolbox.list_tools_json(model.capabilities, compact=True, code_mode=self.code_mode)
-        draft = ModelCallDraft(messages, tools)
-        await agent.hooks.before_model_call.invoke(draft)
-        schema = None if self._check is None else self._check.json_schema
-        return ModelRequest(draft.messages, draft.tools, agent.purpose, schema)
-
-    async def _stream(self, request: ModelRequest) -> None:
-        agent, put = self.agent, self.channel.put
-        policy = RetryPolicy(attempts=agent.config.retry_attempts)
-        model = await agent.aresolve_model()
-        async for item in stream_with_retry(model, request, policy=policy):
-            if isinstance(item, TextDelta):
-                self._partial.append(item.text)
-                put(MessageDelta(agent=agent.name, text=item.text))
-                if len(agent.hooks.model_text_delta):
-                    agent.hooks.model_text_delta.invoke_sync(item.text)
-            elif isinstance(item, ModelReasoning):
-                put(ReasoningDelta(agent=agent.name, text=item.text))
-            elif isinstance(item, Retrying):
-                self._partial = []
-                self._put(Retry, attempt=item.attempt, attempts=item.attempts, delay=item.delay, reason=item.reason)
-            else:
-                self._reply = replace(item, tool_calls=unique_ids(item.tool_calls, self._call_ids))
-            if self.token.reason is not None:
-                # A model whose pieces never wait gives a cancellation no other chance.
-                return
-
-    def _after_calls(self, phase: ToolPhase, reply: ModelReply) -> None:
+    def _after_calls(self, phase: ToolPhase) -> None:
         if self.token.reason is not None:
             raise CancelledError(self.token.reason)
+        if phase.given_up:
+            raise ToolCallFormatError(f"The calls of {phase.given_up} were malformed too often in a row.")
         # Counted by message: the model can correct itself only between two of them.
-        self._bad_in_row = self._bad_in_row + 1 if phase.bad_calls == len(reply.tool_calls) else 0
+        self._bad_in_row = self._bad_in_row + 1 if phase.bad_calls == len(phase.ids) else 0
         if self._bad_in_row >= self.agent.config.max_bad_calls:
             raise ToolCallFormatError(
                 f"The model sent {self._bad_in_row} messages in a row whose tool calls were all malformed; "
                 "the run ended. Ask again, or choose another model."
             )
 
-    async def _end_of_step(self, reply: ModelReply) -> AsyncGenerator[Event, None]:
-        end = StepEnd(self.agent, tuple(call.id for call in reply.tool_calls))
+    async def _end_of_step(self, call_ids: tuple[str, ...]) -> AsyncGenerator[Event, None]:
+        end = StepEnd(self.agent, call_ids)
         await self.agent.hooks.after_execution_step.invoke(end)
         for message in end.added:
             self.agent.history.append(message)
@@ -306,16 +262,11 @@ class Run:
         self.result = answer
         return True
 
-    @property
-    def code_mode(self) -> bool:
-        """Whether the model calls tools from code: it is switched on, and there is a tool to run it."""
-        return self.agent.config.code_mode and self.toolbox.offers(RUN_CODE)
-
     # -- small things ---------------------------------------------------------------------------
 
     def scope(self, call_id: str) -> CallScope:
         """Return what a tool call may use of this run."""
-        return CallScope(
+        scope = CallScope(
             cancelled=lambda: self.token.reason,
             emit=live_output(self.channel, self.agent.name, call_id),
             record=self.channel.put,
@@ -323,21 +274,5 @@ class Run:
             turn=self.agent.turn,
             run=self,
         )
-
-    def _event(self, cls: type[Any], **values: Any) -> Any:
-        return cls(agent=self.agent.name, **values)
-
-    def _put(self, cls: type[Any], **values: Any) -> None:
-        self.channel.put(self._event(cls, **values))
-
-    def _usage_event(self, usage: Usage) -> Event:
-        window = self.agent.context_window
-        pct = None if not window or not usage.input else round(100 * (usage.input + usage.output) / window, 1)
-        return UsageUpdated(
-            agent=self.agent.name,
-            input=usage.input,
-            output=usage.output,
-            cached=usage.cached,
-            cost_usd=usage.cost_usd,
-            context_pct=pct,
-        )
+        scope.ledger = self.ledger
+        return scope

@@ -91,7 +91,12 @@ class CodeCalls:
             )
         except XunError as exc:
             return failure(exc)
-        result = await run_async(found, prepared)
+        box = self._toolbox
+        if box.may_ask(ctx.agent, found):
+            refused = await ctx.agent.aapprove(box, found, arguments, ctx.value, call_id=call_id)
+            if refused is not None:
+                return refused
+        result = await run_async(found, prepared, box.limit(found))
         if result.is_err():
             return result
         value = result.value

@@ -13,6 +13,7 @@ from xun.choice import ChoiceOutcome, ChoiceRequest, Chooser, Option
 from xun.errors import CancelledError, Denied
 from xun.events import Notice
 from xun.tools.running import HOME, run_blocking
+from xun.tools.suspend import CALL, CallJournal, Suspend, question_json
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -44,12 +45,40 @@ async def _aask(agent: Agent[Any], request: ChoiceRequest) -> ChoiceOutcome[Any]
         NobodyToAsk: The agent has no chooser.
         CancelledError: The run was cancelled while the question was open.
     """
+    journal = CALL.get()
+    kept = None if journal is None else journal.answer_to(request)
+    if kept is not None:
+        return kept
     if agent.config.auto_confirm and not request.skip_auto_confirm:
-        return ChoiceOutcome(_default(agent, request), "auto", decided_by="auto_confirm")
-    if agent.chooser is None:
+        outcome: Any = ChoiceOutcome(_default(agent, request), "auto", decided_by="auto_confirm")
+    else:
+        outcome = await _answer(agent, request, journal)
+    if journal is not None:
+        journal.keep(request, outcome)
+    return cast("ChoiceOutcome[Any]", outcome)
+
+
+async def _answer(agent: Agent[Any], request: ChoiceRequest, journal: CallJournal | None) -> ChoiceOutcome[Any]:
+    """Ask the chooser; what it can't answer now puts the call off, where the call can be put off.
+
+    Raises:
+        Suspend: The question is put off.
+        NobodyToAsk: It can't be answered.
+    """
+    outcome: Any = Suspend()
+    if agent.config.on_ask != "suspend":
+        if agent.chooser is None:
+            raise NobodyToAsk(request.prompt)
+        try:
+            with _open_question(agent):
+                outcome = await _chosen(agent, agent.chooser, request)
+        except Suspend:
+            pass
+    if not isinstance(outcome, Suspend):
+        return cast("ChoiceOutcome[Any]", outcome)
+    if journal is None:
         raise NobodyToAsk(request.prompt)
-    with _open_question(agent):
-        return await _chosen(agent, agent.chooser, request)
+    raise Suspend(question_json(request))
 
 
 @contextmanager

@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from xun._serialize import to_jsonable
 from xun.errors import CancelledError
 from xun.messages import Usage
+from xun.tools.suspend import CALL
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.tools.ledger import Ledger
+    from xun.tools.suspend import CallJournal
 
 T = TypeVar("T")
 
@@ -18,7 +22,20 @@ T = TypeVar("T")
 class CallScope:
     """The private side of one call: what the run gives to it and collects from it."""
 
-    __slots__ = ("cancelled", "code_mode", "emit", "files", "lock", "record", "run", "turn", "usage")
+    __slots__ = (
+        "cancelled",
+        "code_mode",
+        "dry_run",
+        "emit",
+        "files",
+        "journal",
+        "ledger",
+        "lock",
+        "record",
+        "run",
+        "turn",
+        "usage",
+    )
 
     def __init__(
         self,
@@ -38,6 +55,9 @@ class CallScope:
         self.usage = usage or Usage()
         self.turn = turn
         self.run = run
+        self.dry_run = False
+        self.ledger: Ledger | None = None
+        self.journal: CallJournal | None = None
         self.files: list[dict[str, Any]] = []
         self.lock = threading.Lock()
 
@@ -121,6 +141,21 @@ class ToolCallContext(Generic[T]):
     def record(self, event: Any) -> None:
         """Add a typed event to the run's stream; for the built-in tools."""
         self._scope.record(event)
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing may be changed: what would change is returned instead."""
+        return self._scope.dry_run
+
+    def step(self, key: str, func: Callable[..., Any], *args: Any) -> Any:
+        """Return what ``func(*args)`` gives, as JSON values, and run it once only: not again when a call that waited
+        for a person goes on, nor in another process. *key* names it within the call.
+
+        Raises:
+            TypeError: The value can't be stored as JSON; *func* did run.
+        """
+        journal = CALL.get()
+        return to_jsonable(func(*args)) if journal is None else journal.step(key, func, args)
 
     def changed_file(self, path: str, action: str, added: int = 0, removed: int = 0) -> None:
         """Note that this call changed *path* (absolute); front ends and ``/undo`` read it."""

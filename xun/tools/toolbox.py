@@ -2,118 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import weakref
+import difflib
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
-from xun.errors import ToolCallFormatError, ToolConflict
+from xun.errors import ToolCallFormatError
 from xun.result import Result
-from xun.tools.attr import WATCHERS
 from xun.tools.context import CallScope, ToolCallContext
+from xun.tools.deferred import Deferring
 from xun.tools.exposure import refuse_hidden, shown
+from xun.tools.formats import provider_form
 from xun.tools.function import Function
-from xun.tools.groups import GROUPS, load_group, load_subagent_tools
+from xun.tools.guards import Guarding, guard
 from xun.tools.running import run_async, run_sync
+from xun.tools.table import ToolTable
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.tools.kinds import Registrable
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-SUBAGENT_TOOLS = ("agent_run", "agent_run_parallel")
+SUBAGENT_TOOLS = ("agent_run", "agent_run_parallel", "agent_spawn", "agent_wait", "agent_list", "agent_resume")
 """The tools that `ToolBox.disable_subagent` turns off."""
 
 
-class ToolBox:
-    """A table of tools. Every tool call of xun goes through `call_tool` or `acall_tool`."""
+class ToolBox(ToolTable, Guarding, Deferring):
+    """A table of tools. Every tool call of xun goes through `call_tool` or `acall_tool`.
 
-    def __init__(self, *funcs: Callable[..., Any] | Function) -> None:
-        self._tools: dict[str, Function] = {}
+    Args:
+        funcs: Tools to register.
+        timeout: Seconds for a call of a tool that has no limit of its own; None for no limit.
+        raise_unexpected: Raise the bugs of tools; only errors of xun's own kinds, such as `ToolError`, become Err.
+    """
+
+    def __init__(
+        self, *funcs: Registrable | Function, timeout: float | None = None, raise_unexpected: bool = False
+    ) -> None:
+        Guarding.__init__(self, timeout, raise_unexpected)
+        ToolTable.__init__(self)
         self._disabled: set[str] = set()
+        self._loaded: set[str] = set()
         if funcs:
             self.register(*funcs)
-
-    # -- registering --------------------------------------------------------------------------
-
-    def register(self, *funcs: Callable[..., Any] | Function) -> ToolBox:
-        """Register functions as tools, all or none.
-
-        Raises:
-            ToolConflict: Two tools have one name, and neither is marked ``override``.
-            TypeError: Something given is not callable.
-        """
-        table = dict(self._tools)
-        notes = []
-        for func in funcs:
-            tool = func if isinstance(func, Function) else Function.from_function(func)
-            note = _place(table, tool)
-            if note:
-                notes.append(note)
-        self._tools = table
-        if notes and os.environ.get("_XUN_INFO_TOOL_OVERRIDE") == "1":
-            sys.stdout.write("".join(f"{note}\n" for note in notes))
-        return self
-
-    @overload
-    def tool(self, func: F) -> F: ...
-    @overload
-    def tool(self, func: None = None, *, name: str | None = None) -> Callable[[F], F]: ...
-    def tool(self, func: F | None = None, *, name: str | None = None) -> F | Callable[[F], F]:
-        """Register the decorated function and return it unchanged."""
-        if func is None:
-
-            def decorate(inner: F) -> F:
-                self._watch(inner, name)
-                return inner
-
-            return decorate
-        self._watch(func, name)
-        return func
-
-    def _watch(self, func: Callable[..., Any], name: str | None) -> None:
-        """Register *func*, and again when `tool_attr` is applied to it afterwards."""
-        held = [_renamed(func, name)]
-        self.register(held[0])
-        box = weakref.ref(self)
-
-        def renew(changed: Callable[..., Any]) -> None:
-            owner = box()
-            if owner is not None and owner._tools.get(held[0].name) is held[0]:
-                owner._replace(held[0], new := _renamed(changed, name))
-                held[0] = new
-
-        with contextlib.suppress(AttributeError):  # a bound method takes no attributes
-            setattr(func, WATCHERS, (*getattr(func, WATCHERS, ()), renew))
-
-    def _replace(self, old: Function, new: Function) -> None:
-        table: dict[str, Function] = {}
-        for tool in self._tools.values():
-            _place(table, new if tool is old else tool)
-        self._tools = table
-
-    def with_defaults(self, *groups: str) -> ToolBox:
-        """Register built-in tool groups; all of them when none is named.
-
-        Raises:
-            ValueError: No such group.
-        """
-        for group in groups or tuple(GROUPS):
-            self.register(*load_group(group))
-        return self
-
-    def with_subagent_provider(self, agent_getter: Callable[[Any], Any] | None = None, max_depth: int = 2) -> ToolBox:
-        """Register ``agent_run`` and ``agent_run_parallel``.
-
-        Args:
-            agent_getter: Takes an `AgentGetterParam` and returns a sub-agent that is not initialised yet;
-                None gives one with the parent's model, workspace and tools.
-            max_depth: How many generations of sub-agents there may be.
-        """
-        return self.register(*load_subagent_tools(agent_getter, max_depth))
 
     # -- visibility ---------------------------------------------------------------------------
 
@@ -129,11 +59,14 @@ class ToolBox:
     def enable(self, *names: str) -> ToolBox:
         """Show tools again that `disable` hid."""
         for name in names:
-            self._disabled -= {hidden for hidden in self._disabled if fnmatchcase(hidden, name)} | {name}
+            self._disabled -= {hidden for hidden in self._disabled if _fits(hidden, name)} | {name}
         return self
 
     def _matching(self, pattern: str) -> set[str]:
-        return {name for name in self._tools if fnmatchcase(name, pattern)}
+        return {name for name in self._tools if _fits(name, pattern)}
+
+    def _is_hidden(self, tool: Function) -> bool:
+        return tool.name in self._disabled or tool.model_name in self._disabled
 
     def disable_subagent(self) -> ToolBox:
         """Hide the sub-agent tools only."""
@@ -145,15 +78,13 @@ class ToolBox:
 
     def is_disabled(self, name: str) -> bool:
         """Tell whether a tool of this name is hidden."""
-        return name in self._disabled
+        tool = self.get(name)
+        return name in self._disabled or (tool is not None and self._is_hidden(tool))
 
     def offers(self, name: str) -> bool:
         """Tell whether there is a tool of this name that is not hidden."""
-        return name in self._tools and name not in self._disabled
-
-    def get(self, name: str) -> Function | None:
-        """Return the tool of this name, hidden or not."""
-        return self._tools.get(name)
+        tool = self.get(name)
+        return tool is not None and not self._is_hidden(tool)
 
     def list_tools(
         self, model_capabilities: Iterable[str] | None = None, *, include_disabled: bool = False
@@ -167,19 +98,35 @@ class ToolBox:
         have = None if model_capabilities is None else frozenset(model_capabilities)
         return [
             tool
-            for name, tool in self._tools.items()
-            if (include_disabled or name not in self._disabled) and (have is None or tool.required_capabilities <= have)
+            for tool in self._tools.values()
+            if (include_disabled or not self._is_hidden(tool)) and (have is None or tool.required_capabilities <= have)
         ]
 
     def list_tools_json(
-        self, model_capabilities: Iterable[str] | None = None, *, compact: bool = False, code_mode: bool = False
+        self,
+        model_capabilities: Iterable[str] | None = None,
+        *,
+        format: str = "openai",
+        compact: bool = False,
+        code_mode: bool = False,
+        include_disabled: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return the tools array that is handed to the model; *compact* without the titles of parameters.
+        """Return the tools array that is handed to the model. Deferred tools are in it once they were loaded.
 
-        With *code_mode* it holds what is exposed as "direct", and ``run_code``; the others are in `stub`.
+        Args:
+            model_capabilities: Only tools whose required capabilities are among these; None for no filter.
+            format: The form of the provider: openai, anthropic or gemini.
+            compact: Without the titles of parameters, which say nothing new.
+            code_mode: Only what is exposed as "direct", and ``run_code``; the others are in `stub`.
+            include_disabled: Hidden tools too.
+
+        Raises:
+            ValueError: No such format.
         """
-        tools = self.list_tools(model_capabilities)
-        return [tool.to_json(compact=compact) for tool in tools if shown(tool, code_mode=code_mode)]
+        form = provider_form(format)
+        listed = self.list_tools(model_capabilities, include_disabled=include_disabled)
+        tools = [tool for tool in listed if self.is_offered(tool) and shown(tool, code_mode=code_mode)]
+        return [form(tool.to_json(compact=compact)) for tool in tools]
 
     def refuse_hidden(self, name: str, *, code_mode: bool = False) -> None:
         """Return when the model may name *name* in a message, or when there is no such tool.
@@ -187,7 +134,7 @@ class ToolBox:
         Raises:
             ToolCallFormatError: It is for code or for the person only.
         """
-        tool = self._tools.get(name)
+        tool = self.get(name)
         if tool is not None:
             refuse_hidden(tool, code_mode=code_mode)
 
@@ -214,14 +161,18 @@ class ToolBox:
             ToolCallFormatError: The call is wrong (unknown, disabled, malformed, invalid); the tool did not run.
         """
         tool, call = self.prepare(agent, tool_name, arguments, context)
-        return run_sync(tool, call)
+        if self.may_ask(agent, tool) and (refused := agent.approve(self, tool, arguments, context)) is not None:
+            return refused
+        return run_sync(tool, call, self.limit(tool))
 
     async def acall_tool(
         self, agent: Agent[Any], tool_name: str, arguments: dict[str, Any] | str, context: Any = None
     ) -> Result[Any, Any]:
         """The same as `call_tool` for async callers; a sync tool runs in a worker thread."""
         tool, call = self.prepare(agent, tool_name, arguments, context)
-        return await run_async(tool, call)
+        if self.may_ask(agent, tool) and (refused := await agent.aapprove(self, tool, arguments, context)) is not None:
+            return refused
+        return await run_async(tool, call, self.limit(tool))
 
     def prepare(
         self,
@@ -239,17 +190,28 @@ class ToolBox:
             ToolCallFormatError: The call is wrong.
         """
         tool = self._lookup(tool_name)
+        if tool.attr.deferred:
+            self._loaded.add(tool.name)
+        if self.dry_run:
+            scope = scope or CallScope()
+            scope.dry_run = True
         ctx = None
         if tool.wants_context:
-            ctx = ToolCallContext(agent, tool_name, context, call_id=call_id, scope=scope)
-        return tool, tool.prepare(ctx, arguments)
+            ctx = ToolCallContext(agent, tool.name, context, call_id=call_id, scope=scope)
+        call = tool.prepare(ctx, arguments)
+        if tool.is_counted or self._watches():
+            call = guard(self, tool, call, arguments, scope)
+        return tool, call
 
     def _lookup(self, name: str) -> Function:
-        tool = self._tools.get(name)
+        tool = self.get(name)
         if tool is None:
-            known = ", ".join(item.name for item in self.list_tools()) or "none"
-            raise ToolCallFormatError(f"There is no tool named {name!r}; the tools are: {known}.")
-        if name in self._disabled:
+            names = [item.name for item in self.list_tools()]
+            near = difflib.get_close_matches(name, names, 3)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            known = ", ".join(names) or "none"
+            raise ToolCallFormatError(f"There is no tool named {name!r}.{hint} The tools are: {known}.")
+        if self._is_hidden(tool):
             raise ToolCallFormatError(f"The tool {name!r} is disabled in this session; use another one.")
         return tool
 
@@ -258,26 +220,11 @@ class ToolBox:
         copy = ToolBox()
         copy._tools = dict(self._tools)
         copy._disabled = set(self._disabled)
+        copy._loaded = set(self._loaded)
+        copy._take_settings(self)
         return copy
 
 
-def _renamed(func: Callable[..., Any], name: str | None) -> Function:
-    tool = Function.from_function(func)
-    return tool if name is None else Function(func, name=name, description=tool.description, attr=tool.attr)
-
-
-def _place(table: dict[str, Function], tool: Function) -> str:
-    """Put *tool* into *table* by the rules of names; return a note when another gave way."""
-    old = table.get(tool.name)
-    if old is None:
-        table[tool.name] = tool
-        return ""
-    if tool.override:
-        table[tool.name] = tool
-        return f"xun: tool {tool.name!r} replaced by an overriding one"
-    if old.override:
-        return f"xun: tool {tool.name!r} kept: the one registered first overrides"
-    raise ToolConflict(
-        f"Conflict tool name: {tool.name!r} is registered already; "
-        "rename one with tool_attr(name=...) or mark it tool_attr(override=True)"
-    )
+def _fits(name: str, pattern: str) -> bool:
+    """Tell whether a pattern covers a tool by its name, or by the one that the model knows."""
+    return fnmatchcase(name, pattern) or fnmatchcase(name.replace(".", "_"), pattern)

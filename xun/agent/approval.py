@@ -1,0 +1,157 @@
+"""Approval of single tools: the question before a call, by the tool's own rule or because of plan mode."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+from xun.agent.questions import new_request_id
+from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option
+from xun.errors import Denied
+from xun.events import PolicyChanged
+from xun.result import Result
+from xun.tools.context import ToolCallContext
+from xun.tools.function import Function, failure
+from xun.tools.schema import decode_object
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+    from xun.tools.toolbox import ToolBox
+
+_log = logging.getLogger("xun.tools")
+
+GRANTS = "__tool_grants"
+"""Where ``agent.state`` keeps the names of the tools that run unasked in this session."""
+
+_SHOWN = 2000
+
+
+def question_of(
+    agent: Agent[Any],
+    box: ToolBox,
+    tool: Function,
+    arguments: dict[str, Any] | str,
+    context: ToolCallContext[Any],
+) -> ChoiceRequest | None:
+    """Return what a person has to be asked before *tool* is called; None for nothing.
+
+    Raises:
+        Denied: Plan mode does not allow it.
+    """
+    attr, plan = tool.attr, agent.policy.mode == "plan"
+    if plan and attr.destructive:
+        raise Denied(
+            f"Denied by plan mode: what {tool.name} does can't be taken back. Describe what you would do instead; "
+            "the person leaves plan mode with /mode ask.",
+            source="mode",
+        )
+    given = decode_object(tool.name, arguments) if isinstance(arguments, str) else arguments
+    wanted = _wanted(tool, context, given)
+    unknown = plan and not (attr.read_only or attr.pure or box.is_gated(tool.name))
+    if not wanted and not unknown:
+        return None
+    if tool.name in agent.state.get(GRANTS, ()) and not unknown:
+        return None
+    return _request(agent, tool, given, context.call_id, unknown=unknown)
+
+
+def _wanted(tool: Function, context: ToolCallContext[Any], arguments: dict[str, Any]) -> bool:
+    rule = tool.attr.approval
+    if not callable(rule):
+        return rule
+    try:
+        return bool(rule(context, arguments))
+    except Exception:  # noqa: BLE001 - the boundary of foreign code
+        _log.exception("the approval rule of %s failed, so the person is asked", tool.name)
+        return True
+
+
+def _request(
+    agent: Agent[Any], tool: Function, arguments: dict[str, Any], call_id: str, *, unknown: bool
+) -> ChoiceRequest:
+    shown = json.dumps(arguments, ensure_ascii=False, default=str)
+    if len(shown) > _SHOWN:
+        shown = f"{shown[:_SHOWN]}... ({len(shown)} characters)"
+    notes = [f"arguments: {shown}"]
+    if tool.attr.destructive:
+        notes.append("What it does can't be taken back.")
+    if unknown:
+        notes.append("Plan mode asks because the tool does not say that it changes nothing.")
+    options = (
+        Option(GRANT, "Allow and grant", "g", available=not unknown, note="this tool, for this session"),
+        Option(ONCE, "Allow this time only", "o"),
+        Option(DENY, "Deny", "d"),
+    )
+    return ChoiceRequest(
+        new_request_id(),
+        "choice",
+        f"Run the tool {tool.name}?",
+        options,
+        ONCE,
+        agent=agent.name,
+        tool=tool.name,
+        call_id=call_id,
+        message="\n".join(notes),
+    )
+
+
+class Approving:
+    """The part of an agent that has calls approved; mixed into `Agent`."""
+
+    def approve(
+        self, box: ToolBox, tool: Function, arguments: dict[str, Any] | str, context: Any, *, call_id: str = ""
+    ) -> Result[Any, Any] | None:
+        """Ask, from a tool's thread, what the call of *tool* needs; return the Err of one that may not be made."""
+        agent = cast("Agent[Any]", self)
+        try:
+            request = question_of(agent, box, tool, arguments, _context(agent, tool, context, call_id))
+            if request is None or _by_count(agent):
+                return None
+            return _settled(agent, request, agent.ask(request))
+        except Denied as exc:
+            return failure(exc)
+
+    async def aapprove(
+        self, box: ToolBox, tool: Function, arguments: dict[str, Any] | str, context: Any, *, call_id: str = ""
+    ) -> Result[Any, Any] | None:
+        """The same as `approve`, from async code."""
+        agent = cast("Agent[Any]", self)
+        try:
+            request = question_of(agent, box, tool, arguments, _context(agent, tool, context, call_id))
+            if request is None or _by_count(agent):
+                return None
+            return _settled(agent, request, await agent.aask(request))
+        except Denied as exc:
+            return failure(exc)
+
+
+def _context(agent: Agent[Any], tool: Function, value: Any, call_id: str) -> ToolCallContext[Any]:
+    return ToolCallContext(agent, tool.name, value, call_id=call_id)
+
+
+def _by_count(agent: Agent[Any]) -> bool:
+    """Take one of the answers that ``/auto N`` gave beforehand."""
+    policy = agent.policy
+    if policy.auto_remaining <= 0 or agent.config.auto_confirm:
+        return False
+    policy.auto_remaining -= 1
+    return True
+
+
+def _settled(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> Result[Any, Any] | None:
+    if outcome.choice == GRANT and outcome.source == "user":
+        grant_tool(agent, request.tool)
+    if outcome.choice in (GRANT, ONCE):
+        return None
+    who = "the user" if outcome.source == "user" else outcome.decided_by
+    reason = f": {outcome.reason}" if outcome.reason else " (no reason given)"
+    text = f"Denied by {who}{reason}. {request.tool} did not run; do something else or ask."
+    return failure(Denied(text, source=outcome.decided_by, reason=outcome.reason))
+
+
+def grant_tool(agent: Agent[Any], tool: str) -> None:
+    """Let *tool* run unasked for the rest of the session."""
+    granted = set(agent.state.get(GRANTS, ())) | {tool}
+    agent.state[GRANTS] = sorted(granted)
+    agent.record(PolicyChanged(agent=agent.name, op="allow", list="tools", entry=tool, source="dialog"))

@@ -1,0 +1,106 @@
+"""From what a tool returned to what the model reads, what the person sees, and what hooks are shown."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xun._serialize import to_jsonable
+from xun.messages import Image
+from xun.result import ErrorInfo, Result
+from xun.tools.function import Function, failure
+from xun.tools.images import check_image
+from xun.tools.output import ToolOutput
+from xun.tools.spill import READER, spill
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+    from xun.tools.toolbox import ToolBox
+
+_log = logging.getLogger("xun.tools")
+
+DISPLAY_KEY = "returnDisplay"
+"""The key of a returned dict whose value goes to the person and not to the model."""
+
+
+def unpack(result: Result[Any, Any], add_images: Callable[[str, tuple[Image, ...]], object]) -> tuple[Any, str]:
+    """Take a ToolOutput, or a dict with a display text, apart: images follow the step, the display is for the person.
+
+    Returns the result without them, and the display.
+    """
+    output = result.value
+    if not result.is_ok():
+        return result, ""
+    if isinstance(output, ToolOutput):
+        try:
+            images = tuple(check_image(image) for image in output.images)
+        except ValueError as exc:
+            return failure(exc), ""
+        if images:
+            add_images(output.msg, images)
+        return Result.Ok(output.value), output.display
+    if isinstance(output, dict) and DISPLAY_KEY in output:
+        rest = {key: value for key, value in output.items() if key != DISPLAY_KEY}
+        return Result.Ok(rest), _shown(output[DISPLAY_KEY])
+    return result, ""
+
+
+def _shown(display: Any) -> str:
+    if isinstance(display, str):
+        return display
+    try:
+        return json.dumps(to_jsonable(display), ensure_ascii=False)
+    except TypeError:
+        return repr(display)
+
+
+def rendered(tool: Function | None, result: Result[Any, Any]) -> Result[Any, Any]:
+    """Return *result* with its value as the tool's renderer writes it; as it is when there is none, or it raises."""
+    if tool is None or tool.attr.renderer is None or not result.is_ok():
+        return result
+    try:
+        text = tool.attr.renderer(result.value)
+    except Exception:  # noqa: BLE001 - the boundary of foreign code
+        _log.exception("the renderer of %s failed; the model gets JSON", tool.name)
+        return result
+    if not isinstance(text, str):
+        _log.error("the renderer of %s gave %s instead of a text; the model gets JSON", tool.name, type(text).__name__)
+        return result
+    return replace(result, _value=text)
+
+
+def as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
+    """Return the value as JSON, the text that the model reads, and the result; a failure to serialise is an Err."""
+    if result.is_ok():
+        try:
+            value = to_jsonable(result.value)
+            return value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), result
+        except Exception as exc:  # noqa: BLE001 - model_dump and to_json are foreign code
+            result = failure(exc)
+    error = result.value
+    return None, error.error if isinstance(error, ErrorInfo) else str(error), result
+
+
+def fitted(agent: Agent[Any], toolbox: ToolBox, tool: str, text: str) -> str:
+    """Return *text*, or what the model gets of it when it is too long: a handle to read it by, else its two ends."""
+    limit = agent.config.max_output
+    if len(text) <= limit or tool == READER:
+        return text
+    if toolbox.offers(READER):
+        try:
+            return spill(agent.workspace, text)
+        except OSError as exc:
+            _log.warning("an output of %s could not be kept: %s", tool, exc)
+    return clip(text, limit)
+
+
+def clip(text: str, limit: int) -> str:
+    """Return *text* with its middle cut so that about *limit* characters stay."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[... {cut} characters cut of {len(text)} ...]\n{text[-half:]}"

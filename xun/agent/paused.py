@@ -1,0 +1,241 @@
+"""Runs that wait for a person: what is kept of them, as JSON too, and how answers are taken."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from xun.choice import DENY, ONCE
+from xun.errors import ConfigError
+from xun.messages import Image, Message, ToolCall
+from xun.tools.suspend import CallJournal
+
+if TYPE_CHECKING:
+    from xun.agent.hooks import HookedCall
+    from xun.agent.loop import Run
+
+VERSION = 1
+"""The version of a saved agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for an answer.
+
+    Attributes:
+        call_id: What `Agent.resume` takes the answer by.
+        tool: The tool.
+        arguments: Its arguments, decoded where they are valid JSON.
+        question: The question in one line.
+        kind: command, write, choice or confirm; see `ChoiceRequest`.
+        options: The values that can be chosen; empty for a free answer.
+        message: Text below the question.
+        agent: Who asks; a sub-agent has a name of its own.
+    """
+
+    call_id: str
+    tool: str
+    arguments: Any
+    question: str
+    kind: str = "choice"
+    options: tuple[Any, ...] = ()
+    message: str = ""
+    agent: str = "main"
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call of a message that has no result yet.
+
+    Attributes:
+        id: The call's id.
+        name: The tool, as hooks left it.
+        arguments: The arguments, as hooks left them.
+        journal: What it was answered and did so far.
+        question: What it waits for; None for one that was not begun.
+        answered: The question has its answer, so that the call can be made again.
+    """
+
+    id: str
+    name: str
+    arguments: str | dict[str, Any]
+    journal: CallJournal = field(default_factory=CallJournal)
+    question: dict[str, Any] | None = None
+    answered: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can't be made before a person answers."""
+        return self.question is not None and not self.answered
+
+    def take(self, answer: Any) -> None:
+        """Take a person's answer: True, False, a text, or the arguments to go on with.
+
+        Raises:
+            ValueError: The text is none of the answers that can be chosen.
+        """
+        question = self.question or {}
+        if isinstance(answer, dict):
+            self.arguments = answer
+            self.journal = CallJournal(approved=True, edited=answer)
+        else:
+            self.journal.add({**question, "outcome": _outcome(self.id, question, answer)})
+        self.answered = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the call as JSON values."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "arguments": self.arguments,
+            "journal": self.journal.to_json(),
+            "question": self.question,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> OpenCall:
+        """Build a call from `to_json`'s dict."""
+        journal = CallJournal.from_json(data["journal"])
+        return cls(data["id"], data["name"], data["arguments"], journal, data["question"])
+
+
+def _outcome(call_id: str, question: dict[str, Any], answer: Any) -> dict[str, Any]:
+    options, kind = list(question.get("options", ())), question.get("kind", "choice")
+    three = ONCE in options and DENY in options
+    reason = ""
+    choice: Any = answer
+    if three and isinstance(answer, bool):
+        choice = ONCE if answer else DENY
+    elif three and answer not in options:
+        choice, reason = DENY, str(answer)
+    elif kind == "confirm" and not isinstance(answer, bool):
+        raise ValueError(f"The answer to {question['prompt']!r} ({call_id}) must be True or False, got {answer!r}.")
+    elif kind != "confirm" and answer is True:
+        choice = question["default"] if question.get("default") is not None else next(iter(options), "yes")
+    elif kind != "confirm" and answer is False:
+        choice, reason = None, "declined"
+    elif kind == "choice" and not question.get("allow_extra") and answer not in options:
+        raise ValueError(
+            f"The answer to {question['prompt']!r} ({call_id}) must be one of "
+            f"{', '.join(map(str, options))}, got {answer!r}."
+        )
+    return {"choice": choice, "source": "user", "reason": reason, "edited": None, "decided_by": "user"}
+
+
+@dataclass(slots=True)
+class Paused:
+    """A run that waits.
+
+    Attributes:
+        calls: Its calls without a result, in the model's order.
+        steps: The model requests that it made.
+        max_steps: How many it may make.
+        seconds: How long it ran.
+        usage: Its tokens and money.
+        bad_in_row: The messages in a row whose calls were all malformed.
+        call_ids: The ids of its calls so far.
+        run: The run itself, in the process that began it.
+    """
+
+    calls: list[OpenCall]
+    steps: int = 0
+    max_steps: int = 512
+    seconds: float = 0.0
+    usage: dict[str, Any] = field(default_factory=dict)
+    bad_in_row: int = 0
+    call_ids: list[str] = field(default_factory=list)
+    run: Run | None = None
+
+    def pending(self) -> list[PendingCall]:
+        """Return the calls that wait for an answer."""
+        return [_pending(call) for call in self.calls if call.waits]
+
+    def take(self, answers: dict[str, Any]) -> None:
+        """Take answers by call id.
+
+        Raises:
+            ValueError: There is none, one is for no pending call, or one does not fit its question.
+        """
+        waiting = {call.id: call for call in self.calls if call.waits}
+        unknown = [call_id for call_id in answers if call_id not in waiting]
+        if unknown or not answers:
+            wrong = f"No call {', '.join(map(repr, unknown))} waits" if unknown else "There is no answer"
+            raise ValueError(f"{wrong}; the pending calls are: {', '.join(waiting) or 'none'}.")
+        for call_id, answer in answers.items():
+            if not isinstance(answer, dict):
+                _outcome(call_id, waiting[call_id].question or {}, answer)
+        for call_id, answer in answers.items():
+            waiting[call_id].take(answer)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as JSON values."""
+        return {
+            "calls": [call.to_json() for call in self.calls],
+            "steps": self.steps,
+            "max_steps": self.max_steps,
+            "seconds": self.seconds,
+            "usage": self.usage,
+            "bad_in_row": self.bad_in_row,
+            "call_ids": self.call_ids,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Paused:
+        """Build a run from `to_json`'s dict."""
+        calls = [OpenCall.from_json(item) for item in data["calls"]]
+        return cls(calls, **{key: value for key, value in data.items() if key != "calls"})
+
+
+def _pending(call: OpenCall) -> PendingCall:
+    from xun.agent.calls import decoded
+
+    question = call.question or {}
+    return PendingCall(
+        call.id,
+        call.name,
+        decoded(call.arguments),
+        question["prompt"],
+        question["kind"],
+        tuple(question["options"]),
+        question["message"],
+        question["agent"],
+    )
+
+
+def opened(hooked: Iterable[HookedCall]) -> list[OpenCall]:
+    """Return the calls of a new message."""
+    return [OpenCall(call.id, call.name, call.arguments) for call in hooked]
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """Return *message* as JSON values."""
+    return {
+        "role": message.role,
+        "text": message.text,
+        "images": [{"media_type": i.media_type, "data": base64.b64encode(i.data).decode()} for i in message.images],
+        "tool_calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls],
+        "tool_call_id": message.tool_call_id,
+        "tool_name": message.tool_name,
+        "reasoning": message.reasoning,
+    }
+
+
+def message_from_json(data: dict[str, Any]) -> Message:
+    """Build a message from `message_json`'s dict."""
+    plain = Message(**{**data, "images": (), "tool_calls": ()})
+    images = tuple(Image(base64.b64decode(item["data"]), item["media_type"]) for item in data["images"])
+    return replace(plain, images=images, tool_calls=tuple(ToolCall(**item) for item in data["tool_calls"]))
+
+
+def check_version(data: Any) -> dict[str, Any]:
+    """Return *data* when it is a saved agent that this version can read.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(data, dict) or data.get("version") != VERSION:
+        found = data.get("version") if isinstance(data, dict) else type(data).__name__
+        raise ConfigError(f"This is no saved agent of version {VERSION} (found {found!r}); save() writes one.")
+    return data
