@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from xun.agent.approval import Approving
 from xun.agent.codemode import with_run_code
 from xun.agent.config import AgentConfig
+from xun.agent.direct import DirectCalls
 from xun.agent.hooks import Hooks
 from xun.agent.loop import Run
 from xun.agent.places import Placed
@@ -30,6 +31,9 @@ from xun_policies.workspace import Workspace
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from xun.tools.function import Function
+    from xun.tools.kinds import Registrable
+
 S = TypeVar("S")
 V = TypeVar("V")
 
@@ -37,7 +41,7 @@ POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
+class Agent(RunState, Resuming, Asking, Approving, Placed, DirectCalls, Generic[S]):
     """A model with tools in a workspace.
 
     Args:
@@ -157,7 +161,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[str, ErrorInfo]: ...
     @overload
     def execute(
@@ -166,7 +170,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[V, ErrorInfo]: ...
     @overload
     def execute(
@@ -175,7 +179,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]: ...
     def execute(
         self: Agent[Agent.T.Init],
@@ -183,7 +187,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """Run to the answer and return it; sync tools run on this thread.
 
@@ -209,7 +213,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[str, ErrorInfo]: ...
     @overload
     async def aexecute(
@@ -218,7 +222,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[V, ErrorInfo]: ...
     @overload
     async def aexecute(
@@ -227,7 +231,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]: ...
     async def aexecute(
         self: Agent[Agent.T.Init],
@@ -235,7 +239,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """The same as `execute` for async callers; sync tools run in worker threads."""
         return await self.wait_on(self._new_run(ThreadRunner(), schema, max_iterations, context, tools))
@@ -246,7 +250,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         max_iterations: int = 512,
         context: Any = None,
         *,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
         shown: str = "",
     ) -> AsyncGenerator[Event, None]:
         """The same run as `aexecute`, as a stream of typed events; `TurnCompleted` comes last."""
@@ -263,7 +267,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
         schema: Any,
         max_iterations: int,
         context: Any,
-        tools: Sequence[Callable[..., Any]] | None,
+        tools: Sequence[Registrable | Function] | None,
         shown: str = "",
     ) -> Run:
         self.initialize()
@@ -295,7 +299,7 @@ class Agent(RunState, Resuming, Asking, Approving, Placed, Generic[S]):
             self.pause(None)
         return run
 
-    def toolbox_with(self, tools: Sequence[Callable[..., Any]] | None) -> ToolBox:
+    def toolbox_with(self, tools: Sequence[Registrable | Function] | None) -> ToolBox:
         """Return the tools of a run that has *tools* on top of the agent's own."""
         return with_run_code(_with_tools(self.toolbox, tools), self.config)
 
@@ -349,7 +353,7 @@ async def _drive(run: Run) -> Result[Any, ErrorInfo]:
     return run.result
 
 
-def _with_tools(toolbox: ToolBox, tools: Sequence[Callable[..., Any]] | None) -> ToolBox:
+def _with_tools(toolbox: ToolBox, tools: Sequence[Registrable | Function] | None) -> ToolBox:
     if not tools:
         return toolbox
     more = toolbox.clone().share_loaded(toolbox)

@@ -162,16 +162,15 @@ class Instances:
         self._spare: list[Live] = []
         self._by_agent: weakref.WeakKeyDictionary[Any, Live] = weakref.WeakKeyDictionary()
 
-    def known(self, agent: Agent[Any] | None) -> Live | None:
+    def known(self, agent: Agent[Any]) -> Live | None:
         """Return the instance that serves *agent* already, or that waits for whoever calls first."""
-        owner: Any = self if agent is None else agent
         with self._lock:
-            live = self._by_agent.get(owner)
+            live = self._by_agent.get(agent)
             if live is None and self._spare:
-                live = self._by_agent[owner] = self._spare.pop(0)
+                live = self._by_agent[agent] = self._spare.pop(0)
             return live
 
-    def of(self, agent: Agent[Any] | None) -> Live:
+    def of(self, agent: Agent[Any]) -> Live:
         """Return the agent's instance, made and started at its first call.
 
         Raises:
@@ -181,21 +180,18 @@ class Instances:
         if live is not None:
             return live
         made = self.launch(START_ATTEMPTS, START_TIMEOUT)
-        owner: Any = self if agent is None else agent
         with self._lock:
-            live = self._by_agent.setdefault(owner, made)
+            live = self._by_agent.setdefault(agent, made)
         if live is made:
-            self._close_with(owner, live)
+            self._close_with(agent, live)
         else:
             made.close()
         return live
 
-    def _close_with(self, owner: Any, live: Live) -> None:
+    def _close_with(self, agent: Agent[Any], live: Live) -> None:
         # What is never finalized is closed when it is collected, or when the process ends.
-        collected = weakref.finalize(owner, live.close)
-        if owner is self:
-            return
-        hooks, known = owner.hooks, weakref.ref(owner)
+        collected = weakref.finalize(agent, live.close)
+        hooks, known = agent.hooks, weakref.ref(agent)
 
         def at_end(ended: Any) -> None:
             if ended is known():

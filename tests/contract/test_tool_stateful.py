@@ -1,0 +1,526 @@
+"""Class tools: settings, life, state for each agent; toolboxes of specifications; the shell kept over turns."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import shlex
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tests.fakes.runs import calls, scripted, tool_texts
+from xun import (
+    Agent,
+    AgentConfig,
+    Hooks,
+    ToolBox,
+    ToolCallContext,
+    ToolCallFormatError,
+    ToolError,
+    Workspace,
+    tool_attr,
+)
+from xun.tools.registry import ToolRegistry
+from xun.tools.stateful import StatefulTool
+from xun_builtin_tools import gate
+
+
+class CountArgs(BaseModel):
+    """Not for the model."""
+
+    by: int = Field(1, description="How much.")
+    tags: list[str] = []
+
+
+class CountConfig(BaseModel):
+    first: int = 0
+    log: list[str] = []
+
+
+class Counter(StatefulTool):
+    """Count on.
+    Returns the sum so far."""
+
+    name = "count"
+    args_model = CountArgs
+    config_model = CountConfig
+
+    def start(self) -> None:
+        self.total = self.config.first
+        self.note("start")
+
+    def run(self, ctx: ToolCallContext[Any], args: CountArgs) -> int:
+        self.total += args.by
+        return self.total
+
+    def close(self) -> None:
+        self.note("close")
+
+    def note(self, what: str) -> None:
+        self.config.log.append(f"{self.name} {what}")
+
+
+def counting(**config: Any) -> ToolBox:
+    registry = ToolRegistry()
+    registry.register("slow_counter", Counter)
+    return ToolBox.from_specs([{"name": "slow_counter", **config}], registry=registry)
+
+
+def count(box: ToolBox, agent: Any, **arguments: Any) -> Any:
+    return box.call_tool(agent, "count", arguments).unwrap()
+
+
+def log_of(box: ToolBox) -> list[str]:
+    instances = box.list_tools()[0].instances
+    assert instances is not None
+    return instances._config.log
+
+
+def test_row_46_class_is_a_tool():
+    box = ToolBox(Counter)
+    assert box.list_tools_json()[0]["function"] == {
+        "name": "count",
+        "description": "Count on.\nReturns the sum so far.",
+        "parameters": {
+            "additionalProperties": False,
+            "properties": {
+                "by": {"default": 1, "description": "How much.", "title": "By", "type": "integer"},
+                "tags": {"default": [], "items": {"type": "string"}, "title": "Tags", "type": "array"},
+            },
+            "required": [],
+            "type": "object",
+        },
+    }
+    agent = Agent()
+    assert count(box, agent) == 1 and count(box, agent, by=2) == 3 and count(box, agent, tags="a, b") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"by": "1"}, "by: input should be a valid integer, got str"),
+        ({"up": 1}, "up: no such parameter (it takes: by, tags)"),
+        ('{"by": ', "not valid JSON"),
+    ],
+)
+def test_row_05_arguments_of_a_class_are_checked_as_those_of_a_function(arguments: Any, text: str):
+    with pytest.raises(ToolCallFormatError) as caught:
+        ToolBox(Counter).call_tool(Agent(), "count", arguments)
+    assert text in str(caught.value)
+
+
+def test_row_46_state_is_that_of_an_agent_and_not_of_a_box():
+    box = counting(first=10)
+    one, two = Agent(), Agent()
+    assert [count(box, one), count(box, one), count(box, two)] == [11, 12, 11]
+    assert count(box.clone(), two) == 12
+    assert count(box.clone(), Agent()) == 11
+
+
+def test_row_46_closed_with_the_agent():
+    box = counting()
+    with Agent(toolbox=box) as agent:
+        count(box, agent)
+        assert log_of(box) == ["count start"]
+    assert log_of(box) == ["count start", "count close"]
+    assert len(agent.hooks.before_finalize) == 0
+    # An agent that is used again gets a fresh one.
+    assert count(box, agent) == 1
+
+
+def test_row_46_agents_that_share_hooks_close_their_own():
+    box, hooks = counting(), Hooks()
+    one, two = Agent(hooks=hooks).initialize(), Agent(hooks=hooks).initialize()
+    count(box, one), count(box, two)
+    one.finalize()
+    assert log_of(box).count("count close") == 1 and count(box, two) == 2
+    two.finalize()
+    assert log_of(box).count("count close") == 2
+
+
+def test_row_46_collected_agent_closes_what_it_had():
+    box = counting()
+    agent = Agent()
+    count(box, agent)
+    del agent
+    gc.collect()
+    assert log_of(box) == ["count start", "count close"]
+
+
+def test_row_46_calls_of_one_message_in_turn():
+    box = ToolBox(Counter)
+    assert box.list_tools()[0].attr.sequential
+    agent = scripted(calls(("count", {}), ("count", {"by": 5}), ("count", {})), {"text": "done"})
+    agent.toolbox = box
+    agent.instruct("go").execute().unwrap()
+    assert tool_texts(agent) == ["1", "6", "7"]
+
+
+def test_row_46_calls_from_many_threads_lose_nothing():
+    class Slow(Counter):
+        def run(self, ctx: ToolCallContext[Any], args: CountArgs) -> int:
+            before = self.total
+            time.sleep(0.001)
+            self.total = before + 1
+            return self.total
+
+    box, agent = ToolBox(Slow), Agent()
+    threads = [threading.Thread(target=lambda: count(box, agent)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count(box, agent) == 9
+
+
+# -- names and settings ------------------------------------------------------------------------
+
+
+def test_row_12_registry_name_apart_from_model_name():
+    box = counting(first=4)
+    assert [tool.name for tool in box.list_tools()] == ["count"] and count(box, Agent()) == 5
+
+
+def test_class_without_a_name_has_that_of_its_specification_or_its_own():
+    class Nameless(Counter):
+        name = ""
+
+    registry = ToolRegistry()
+    registry.register("from_spec", Nameless)
+    assert ToolBox.from_specs([{"name": "from_spec"}], registry=registry).list_tools()[0].name == "from_spec"
+    assert ToolBox(Nameless).list_tools()[0].name == "Nameless"
+    assert ToolBox(tool_attr(name="given", timeout=3)(Nameless)).list_tools()[0].name == "given"
+    box = ToolBox()
+    assert box.tool(name="late")(Nameless) is Nameless and box.list_tools()[0].name == "late"
+
+
+def test_row_10_preset_of_a_class_tool():
+    class Five(Counter):
+        """Five."""
+
+    box = ToolBox(tool_attr(preset={"by": 5})(Five))
+    agent = Agent()
+    assert count(box, agent) == 5 and count(box, agent, by=1) == 6
+    with pytest.raises(ValueError, match="no parameter up"):
+        ToolBox(tool_attr(preset={"up": 5})(Five))
+    with pytest.raises(ValueError, match="JSON values"):
+        ToolBox(tool_attr(preset={"by": object()})(Five))
+
+
+def test_bad_specifications_are_refused():
+    with pytest.raises(ValueError, match=r"first: .*integer.* \(its settings are: first, log\)"):
+        counting(first="many")
+    with pytest.raises(ValueError, match="colour"):
+        counting(colour="red")
+    registry = ToolRegistry()
+    registry.register("a", Counter)
+    with pytest.raises(ValueError, match="'a' in the registry already"):
+        registry.register("a", Counter)
+    with pytest.raises(ValueError, match="No tool named 'b' in the registry; there are: a"):
+        ToolBox.from_specs([{"name": "b"}], registry=registry)
+
+
+def test_incomplete_classes_are_refused():
+    class NoArgs(StatefulTool):
+        def run(self, ctx: Any, args: Any) -> None: ...
+
+    class NoRun(StatefulTool):
+        args_model = CountArgs
+
+    for cls, text in ((NoArgs, "needs args_model"), (NoRun, "needs a run")):
+        with pytest.raises(ValueError, match=text):
+            ToolBox(cls)
+
+
+def test_specs_from_yaml(tmp_path: Path):
+    path = tmp_path / "tools.yaml"
+    path.write_text("tools:\n  - name: counter\n    first: 6\n")
+    registry = ToolRegistry()
+    registry.register("counter", Counter)
+    assert count(ToolBox().with_yaml(path, registry=registry), Agent()) == 7
+
+
+# -- row 45: entered ---------------------------------------------------------------------------
+
+
+class Noted(Counter):
+    """Notes its life in a list that is given."""
+
+    def start(self) -> None:
+        self.note("start")
+        self.config.fail(self.name)
+        self.total = 0
+
+    def close(self) -> None:
+        self.note("close")
+        self.config.fail_close(self.name)
+
+
+class Life:
+    """Settings that are no model: what happened, and what is to go wrong."""
+
+    def __init__(self, failures: dict[str, int] | None = None, bad_close: str = "") -> None:
+        self.log: list[str] = []
+        self.failures = failures or {}
+        self.bad_close = bad_close
+
+    def fail(self, name: str) -> None:
+        if self.failures.get(name, 0) > 0:
+            self.failures[name] -= 1
+            raise ConnectionError(f"{name} is not there yet")
+
+    def fail_close(self, name: str) -> None:
+        if name == self.bad_close:
+            raise OSError("no")
+
+
+def boxed(life: Life, *names: str) -> ToolBox:
+    return ToolBox(*[type(name, (Noted,), {"name": name})(life) for name in names])
+
+
+def test_row_45_all_are_started_and_closed_last_first():
+    life = Life()
+    box = boxed(life, "a", "b")
+    with box.entered():
+        assert life.log == ["a start", "b start"]
+        agent, other = Agent(), Agent()
+        assert [box.call_tool(agent, "a", {}).unwrap() for _ in range(2)] == [1, 2]
+        assert life.log == ["a start", "b start"]
+        assert box.call_tool(other, "a", {}).unwrap() == 1
+        assert life.log == ["a start", "b start", "a start"]
+    assert life.log[3:] == ["b close", "a close"]
+
+
+def test_row_45_start_is_tried_again_with_a_fresh_instance():
+    life = Life({"a": 2})
+    with boxed(life, "a").entered(retry=3):
+        assert life.log == ["a start"] * 3
+    assert life.log == ["a start"] * 3 + ["a close"]
+
+
+def test_row_45_failure_closes_those_started():
+    life = Life({"b": 9})
+    text = r"The tool b could not be started in 2 attempts: b is not there yet"
+    with pytest.raises(ToolError, match=text), boxed(life, "a", "b", "c").entered(retry=2):
+        pytest.fail("not entered")
+    assert life.log == ["a start", "b start", "b start", "a close"]
+
+
+def test_row_45_failed_close_does_not_stop_the_others(caplog: pytest.LogCaptureFixture):
+    life = Life(bad_close="b")
+    with caplog.at_level(logging.ERROR, "xun.tools"), boxed(life, "a", "b", "c").entered():
+        pass
+    assert life.log[3:] == ["c close", "b close", "a close"]
+    assert "tool b could not be closed" in caplog.text
+
+
+def test_row_45_slow_start_is_given_up_and_closed_when_it_is_done():
+    go, closed = threading.Event(), threading.Event()
+
+    class Slow(Counter):
+        def start(self) -> None:
+            go.wait(10)
+
+        def close(self) -> None:
+            closed.set()
+
+    with pytest.raises(ToolError, match=r"did not start within 0\.05 s"), ToolBox(Slow).entered(retry=1, timeout=0.05):
+        pytest.fail("not entered")
+    assert not closed.is_set()
+    go.set()
+    assert closed.wait(10)
+
+
+def test_row_45_start_that_fails_at_the_first_call_is_an_error_of_the_call():
+    result = boxed(Life({"a": 9}), "a").call_tool(Agent(), "a", {})
+    assert "could not be started in 3 attempts" in result.unwrap_err().error
+
+
+class Pinger(StatefulTool):
+    """Ping."""
+
+    args_model = CountArgs
+
+    async def start(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.queue: asyncio.Queue[int] = asyncio.Queue()
+        self.task = self.loop.create_task(self.feed())
+
+    async def feed(self) -> None:
+        for number in range(100):
+            await self.queue.put(number)
+
+    async def run(self, ctx: ToolCallContext[Any], args: CountArgs) -> list[Any]:
+        return [await self.queue.get(), asyncio.get_running_loop() is self.loop]
+
+    async def close(self) -> None:
+        self.task.cancel()
+
+
+async def test_row_45_async_tool_lives_in_one_loop_whoever_calls():
+    box, agent = ToolBox(Pinger), Agent()
+    async with box.entered():
+        first = await box.acall_tool(agent, "Pinger", {})
+        second = await asyncio.to_thread(box.call_tool, agent, "Pinger", {})
+        third = box.call_tool(agent, "Pinger", {})
+    assert [item.unwrap() for item in (first, second, third)] == [[0, True], [1, True], [2, True]]
+    assert not [thread for thread in threading.enumerate() if thread.name == "xun-tool-Pinger"]
+
+
+def test_row_45_async_tool_in_sync_code_and_runs():
+    agent = scripted(calls(("Pinger", {})), calls(("Pinger", {})), {"text": "done"}, tools=[Pinger])
+    agent.instruct("go").execute().unwrap()
+    agent.instruct("more").execute()
+    agent.finalize()
+    assert tool_texts(agent) == ["[0, true]", "[1, true]"]
+    with (box := ToolBox(Pinger)).entered():
+        assert box.call_tool(Agent(), "Pinger", {}).unwrap() == [0, True]
+
+
+async def test_row_45_cancelled_entering_closes_what_it_started():
+    started, go = threading.Event(), threading.Event()
+    life = Life()
+
+    class Held(Noted):
+        name = "held"
+
+        def start(self) -> None:
+            started.set()
+            go.wait(10)
+
+    box = boxed(life, "a").register(Held(life))
+    task = asyncio.ensure_future(box.entered().__aenter__())
+    await asyncio.to_thread(started.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go.set()
+    for _ in range(200):
+        if len(life.log) == 3:
+            break
+        await asyncio.sleep(0.01)
+    assert life.log == ["a start", "held close", "a close"]
+
+
+# -- the sandboxed shell kept over turns -------------------------------------------------------
+
+
+class ShellArgs(BaseModel):
+    command: str = Field(description="What to run.")
+
+
+class ShellConfig(BaseModel):
+    command_timeout: float = 20
+    env_vars: dict[str, str] = {}
+
+
+class Shell(StatefulTool):
+    """Run a command in a shell that stays: its folder, exports and jobs last to the next call."""
+
+    name = "shell"
+    args_model = ShellArgs
+    config_model = ShellConfig
+
+    def start(self) -> None:
+        self.process: Any = None
+
+    def run(self, ctx: ToolCallContext[Any], args: ShellArgs) -> str:
+        if self.process is None:
+            self.cwd = str(ctx.agent.workspace.workdir)
+            # The tool names no provider: the shell runs in whatever environment the agent has.
+            self.process = ctx.agent.environment.spawn(["bash", "--noprofile", "--norc"], cwd=self.cwd, stdin=True)
+            for name, value in self.config.env_vars.items():
+                self.process.write_stdin(f"export {name}={shlex.quote(value)}\n".encode())
+        approved = gate.command(ctx, args.command, self.cwd, None)
+        mark = f"--{time.monotonic_ns()}--"
+        text = f"{{ {approved.text}\n}} 2>&1 </dev/null; printf '\\n%s %s %s\\n' {mark} $? \"$PWD\"\n"
+        self.process.write_stdin(text.encode())
+        output, status = self._until(mark)
+        return f"{output}[exit code] {status}"
+
+    def _until(self, mark: str) -> tuple[str, str]:
+        lines = []
+        end = time.monotonic() + self.config.command_timeout
+        while time.monotonic() < end:
+            line = self.process.stdout.readline().decode()
+            if line.startswith(mark):
+                _, status, self.cwd = line.split(maxsplit=2)
+                self.cwd = self.cwd.rstrip("\n")
+                output = "".join(lines)[:-1]
+                return output if output.endswith("\n") or not output else f"{output}\n", status
+            lines.append(line)
+        raise TimeoutError(f"no answer within {self.config.command_timeout:g} s")
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.close()
+
+
+def shell_box(**config: Any) -> ToolBox:
+    registry = ToolRegistry()
+    registry.register("stateful_shell", Shell)
+    return ToolBox.from_specs([{"name": "stateful_shell", "command_timeout": 20, **config}], registry=registry)
+
+
+def shell(box: ToolBox, agent: Agent[Any], command: str) -> str:
+    return str(box.call_tool(agent, "shell", {"command": command}).unwrap())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Agent[Any]:
+    (tmp_path / "sub").mkdir()
+    return Agent(workspace=Workspace(tmp_path), config=AgentConfig(auto_confirm=True)).initialize()
+
+
+def test_shell_keeps_folder_exports_and_jobs_between_calls(place: Agent[Any]):
+    box = shell_box(env_vars={"PAGER": "cat"})
+    with place, box.entered(retry=3, timeout=60):
+        assert shell(box, place, "cd sub && pwd") == f"{place.workspace.workdir}/sub\n[exit code] 0"
+        assert shell(box, place, "export GREETING=hello") == "[exit code] 0"
+        assert shell(box, place, "sleep 60 & echo started") == "started\n[exit code] 0"
+        assert shell(box, place, 'echo "$GREETING $PAGER"; pwd; jobs | wc -l; false').splitlines() == [
+            "hello cat",
+            f"{place.workspace.workdir}/sub",
+            "1",
+            "[exit code] 1",
+        ]
+
+
+def test_shell_over_the_turns_of_a_conversation(place: Agent[Any]):
+    agent = scripted(
+        calls(("shell", {"command": "cd sub"})),
+        {"text": "moved"},
+        calls(("shell", {"command": "pwd"})),
+        {"text": "here"},
+        workspace=place.workspace,
+        config=place.config,
+    )
+    agent.toolbox = shell_box()
+    agent.instruct("go to sub").execute().unwrap()
+    agent.instruct("where are you?").execute().unwrap()
+    agent.finalize()
+    assert tool_texts(agent) == ["[exit code] 0", f"{place.workspace.workdir}/sub\n[exit code] 0"]
+
+
+def test_shell_asks_for_each_command_where_it_runs(place: Agent[Any], tmp_path: Path):
+    box, agent = shell_box(), Agent(workspace=Workspace(tmp_path)).initialize()
+    with agent:
+        assert shell(box, agent, "cd sub; pwd").startswith(f"{agent.workspace.workdir}/sub")
+        denied = box.call_tool(agent, "shell", {"command": "touch made"})
+        assert denied.status == "denied" and list(tmp_path.rglob("made")) == []
+        assert shell(box, agent, "pwd").startswith(f"{agent.workspace.workdir}/sub")
+
+
+def test_two_agents_have_two_shells(place: Agent[Any]):
+    box = shell_box()
+    other = Agent(workspace=place.workspace, config=place.config).initialize()
+    with place, other:
+        shell(box, place, "cd sub")
+        assert shell(box, other, "pwd") == f"{place.workspace.workdir}\n[exit code] 0"
