@@ -27,6 +27,7 @@ from xun_cli.model_choice import ModelChoice, build_model, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
+from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session
 from xun_cli.session.store import SessionStore, find, latest
 from xun_policies.policy_file import parse_toml
@@ -86,7 +87,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     log_events(session, settings)
     try:
         if stored.store is not None:
-            EditState.of(agent).journal.persist_to(stored.store.path.with_suffix(".undo"))
+            _keep_undo(agent, stored.store)
         session.start(resumed=stored.envelopes, dropped=stored.dropped)
         _apply_policy(options, settings, session)
     except BaseException:
@@ -95,6 +96,16 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         workspace.close()
         raise
     return session
+
+
+def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
+    folder = store.path.with_suffix(".undo")
+    try:
+        EditState.of(agent).journal.persist_to(folder)
+    except OSError as exc:
+        raise SessionError(
+            f"Can't keep what /undo needs in {folder}: {_cause(exc)}; free some space there, or start with --no-session"
+        ) from None
 
 
 def build_toolbox(settings: Settings) -> ToolBox:
@@ -197,7 +208,7 @@ def _import(policy: PolicyState, path: Path, base: str) -> None:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"The policy file {path} can't be read: {exc}.") from None
+        raise ConfigError(f"The policy file {path} can't be read: {_cause(exc)}.") from None
     read = parse_toml(text, base)
     policy.replace_lists(
         (*policy.command_allowlist, *read.commands),
@@ -206,13 +217,18 @@ def _import(policy: PolicyState, path: Path, base: str) -> None:
     )
 
 
+def _cause(error: OSError | ValueError) -> str:
+    """Return what went wrong without the error's number and the path that the sentence names already."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def _schema(options: StartOptions) -> Any:
     if not options.schema_file:
         return None
     try:
         schema = json.loads(Path(options.schema_file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
-        raise ConfigError(f"The schema file {options.schema_file} can't be read: {exc}.") from None
+        raise ConfigError(f"The schema file {options.schema_file} can't be read: {_cause(exc)}.") from None
     if not isinstance(schema, dict):
         raise ConfigError(f"The schema file {options.schema_file} must hold a JSON object.")
     return schema

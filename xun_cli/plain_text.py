@@ -27,7 +27,8 @@ def event_line(event: Event, *, detail: bool = False) -> str:
     if isinstance(event, Error):
         return f"error: {event.message}"
     if isinstance(event, Retry):
-        return f"{event.reason} Next try in {event.delay:.0f} s ({event.attempt} of {event.attempts})."
+        when = f"in {event.delay:.0f} s" if event.delay >= 0.5 else "now"
+        return f"{event.reason} Next try {when} ({event.attempt} of {event.attempts})."
     if isinstance(event, ApprovalResolved):
         return _resolved(event)
     if isinstance(event, RiskAssessed) and event.verdict == "reject":

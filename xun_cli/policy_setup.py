@@ -11,7 +11,7 @@ from xun_cli.places import Places
 if TYPE_CHECKING:
     from xun_cli.settings import Settings
     from xun_policies.store import PolicyState
-    from xun_policies.workspace import Workspace
+    from xun_policies.workspace import ResolvedPath, Workspace
 
 
 def command_policy(folder: str) -> PolicyState:
@@ -52,21 +52,31 @@ def fill_writes(state: PolicyState, settings: Settings, workspace: Workspace, fl
     Raises:
         PathOutsideWorkspace: One leads out of the workspace.
     """
-    for source, paths in (("config", settings.policy.writes.allow), ("flag", flags)):
+    lists = (("config", "policy.writes.allow", settings.policy.writes.allow), ("flag", "--allow-write", flags))
+    for source, key, paths in lists:
         for path in paths:
-            resolved = workspace.resolve(path)
+            resolved = _within(workspace, path, key)
             state.write_allowlist.add(str(resolved.path), resolved.path.is_dir(), source=source)
 
 
-def _words(entry: str, key: str) -> tuple[str, ...]:
-    import shlex
-
-    from xun.errors import ConfigError
+def _within(workspace: Workspace, path: str, key: str) -> ResolvedPath:
+    from xun.errors import PathOutsideWorkspace
 
     try:
-        words = tuple(shlex.split(entry))
-    except ValueError as error:
-        raise ConfigError(f'{key}: "{entry}" can\'t be read as shell words: {error}') from None
-    if not words:
+        return workspace.resolve(path)
+    except PathOutsideWorkspace as error:
+        raise PathOutsideWorkspace(f"{key}: {error}; --add-dir DIR opens a folder to the tools") from None
+
+
+def _words(entry: str, key: str) -> tuple[str, ...]:
+    from xun.errors import ConfigError
+    from xun_cli.commands.arguments import BadArguments
+    from xun_cli.commands.policy_ops import parse_command
+    from xun_policies.store import PolicyState
+
+    if not entry.strip():
         raise ConfigError(f"{key}: an entry is empty")
-    return words
+    try:
+        return parse_command(entry, PolicyState())
+    except BadArguments as error:
+        raise ConfigError(f"{key}: {error}") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xun.choice import ChoiceOutcome, ChoiceRequest
-from xun.events import Event, PolicyChanged
+from xun.events import Event, Notice, PolicyChanged
 from xun.messages import Image, Message, Usage
 from xun.tools.toolbox import ToolBox
 from xun_cli.places import Places
@@ -133,6 +133,7 @@ class FakeSession:
 
     async def switch_model(self, name: str) -> str:
         self.model_name = name
+        self.emit(Notice(text=f"The model is now {name}."))
         return name
 
 

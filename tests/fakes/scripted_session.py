@@ -122,6 +122,7 @@ class ScriptedSession:
         self.turn = 0
         self.answers: list[tuple[str, ChoiceOutcome[Any]]] = []
         self.sent: list[tuple[str, str]] = []
+        self.shells: list[str] = []
         self.steered: list[str] = []
         self.closed = False
         self._listeners: list[Callable[[Envelope], None]] = []
@@ -219,6 +220,7 @@ class ScriptedSession:
         self.emit(ev.Error(kind="internal", message=f"{type(error).__name__}: {error}"))
 
     async def run_shell(self, command: str) -> dict[str, Any]:
+        self.shells.append(command)
         if command == "break":
             raise RuntimeError("an error of ours")
         self.emit(ev.ToolStarted(call_id="shell1", tool="shell", args={"command": command}))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
+from xun.errors import ModelError
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.output import CommandResult, failed, said, table
+from xun_cli.commands.output import CommandResult, Output, failed, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 _SHOWN = 60
+_LISTING = 5.0
+"""Seconds that a server has to say which models it has."""
 
 
 @runtime_checkable
@@ -50,7 +54,23 @@ async def _model(ctx: CommandContext, rest: str) -> CommandResult:
         taken = await session.switch_model(name)
     except RuntimeError as exc:
         return failed(str(exc))
-    return said(f"{taken} answers from now on.")
+    return CommandResult(await _unlisted(session.agent.model, taken))
+
+
+async def _unlisted(model: object, name: str) -> tuple[Output, ...]:
+    """Warn when the server, asked for its models, does not name *name*: many names are typed from memory."""
+    if not isinstance(model, ListsModels):
+        return ()
+    try:
+        async with asyncio.timeout(_LISTING):
+            known = await model.models()
+    except (ModelError, TimeoutError):
+        return ()  # a server need not tell; the first request will
+    if not known or name in known:
+        return ()
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"Did you mean {near[0]}?" if near else "/models shows what it lists."
+    return (text(f"The server does not list {name}, so the next message may fail. {hint}"),)
 
 
 async def _models(ctx: CommandContext, rest: str) -> CommandResult:

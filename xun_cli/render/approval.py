@@ -309,12 +309,13 @@ def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
         return cut_line([(WARN, safe(state.problem, multiline=False))], columns)
     parts = ["Enter chooses"]
     if state.view:
-        parts = ["PgUp/PgDn scroll", "Ctrl-E back" if state.view == "full" else "? back"]
+        parts = ["PgUp/PgDn scroll", "Esc back"]
     elif request.kind == "command":
         parts = ["e edit", "Ctrl-E full view", "? explain"]
     elif request.kind == "write":
         parts = ["Ctrl-E full view", *(["s side by side"] if columns >= 138 else []), "? explain"]
-    parts.append("Esc denies and stops" if three(request) else "Esc stops")
+    if not state.view:
+        parts.append("Esc denies and stops" if three(request) else "Esc stops")
     if state.waiting:
         parts.insert(0, f"{state.waiting} more waiting")
     text = " · ".join(parts)

@@ -76,16 +76,19 @@ def _status(turn: OpenTurn, columns: int, now: float, spinner: str) -> list[Line
     parts = [_doing(turn, now, turn.since)]
     if len(turn.queue) > _QUEUE_SHOWN:
         parts.append(f"{len(turn.queue)} queued")
-    text = " · ".join([*parts, "Esc interrupts"])
-    lines.append([(ACCENT, f"{spinner} "), (DIM, cut(text, columns - 2))])
+    parts.append("Esc interrupts")
+    if turn.retry is not None:
+        # The reason comes last: it is the longest, and what a narrow terminal may cut.
+        parts.append(safe(turn.retry[1].reason, multiline=False).rstrip("."))
+    lines.append([(ACCENT, f"{spinner} "), (DIM, cut(" · ".join(parts), columns - 2))])
     return lines
 
 
 def _doing(turn: OpenTurn, now: float, since: float) -> str:
     if turn.retry is not None:
         until, retry = turn.retry
-        reason = safe(retry.reason, multiline=False).rstrip(".")
-        return f"{reason}: try {retry.attempt} of {retry.attempts} in {max(0, round(until - now))}s"
+        left = max(0, round(until - now))
+        return f"try {retry.attempt} of {retry.attempts} " + (f"in {left}s" if left else "now")
     if any(call.waiting for call in turn.calls.values()):
         word = "waiting for your answer"
     elif turn.calls:

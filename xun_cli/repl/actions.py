@@ -77,7 +77,10 @@ class KeyActions:
         self._cancelled_at = float("-inf")
 
     def submit(self) -> None:
-        """Send the draft."""
+        """Send the draft, unless it is a command that was pasted this very moment."""
+        if self._composer.runs_unseen:
+            self._hint.say("Pasted: Enter runs it.")
+            return
         draft = self._composer.take()
         self._conversation.spawn(self._conversation.send(draft))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 GONE = 129
 """The exit code when the terminal went away, as a shell reports SIGHUP."""
+
+_TERMINAL_GONE = frozenset({errno.EIO, errno.ENXIO})
+"""What reading or writing a terminal that was closed gives; such an end is no fault of xun."""
 
 
 def run_repl(
@@ -141,7 +145,9 @@ class Repl:
         ui = self._settings.ui
         history = PrivateHistory(None if self._options.no_session else places.history_file)
         completer = InputCompleter(self._slash, PathOffers(self._options.cwd).offers)
-        return Composer(history, completer, fold_lines=ui.paste_fold_lines, fold_chars=ui.paste_fold_chars)
+        return Composer(
+            history, completer, fold_lines=ui.paste_fold_lines, fold_chars=ui.paste_fold_chars, clock=self._clock
+        )
 
     def _make_dialog(self) -> Dialog:
         return Dialog(
@@ -233,6 +239,9 @@ class Repl:
     def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if error is None:
+            return
+        if isinstance(error, OSError) and error.errno in _TERMINAL_GONE:
+            self.finish(GONE)
             return
         self._error = self._error or error
         self.finish(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from prompt_toolkit.layout.processors import Processor, Transformation, Transfor
 
 from xun_cli.render.safe import hides_something
 from xun_cli.render.text import WARN
+
+PASTE_GUARD = 0.3
+"""Seconds after a paste in which Enter runs no command: faster than a person who has read it."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLD = re.compile(r"\[pasted #(\d+): [\d,]+ (?:lines|characters)\]")
@@ -42,6 +46,7 @@ class Composer:
         fold_lines: A paste of more lines is shown folded.
         fold_chars: A paste of more characters is shown folded.
         on_change: Called when the text changes.
+        clock: Gives seconds.
     """
 
     def __init__(
@@ -52,7 +57,9 @@ class Composer:
         fold_lines: int = 15,
         fold_chars: int = 1000,
         on_change: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock, self._pasted_at = clock, float("-inf")
         self._folds: dict[str, str] = {}
         self._count = 0
         self._limits = (fold_lines, fold_chars)
@@ -71,8 +78,17 @@ class Composer:
         """The draft as it is shown."""
         return self.buffer.text
 
+    @property
+    def runs_unseen(self) -> bool:
+        """Whether Enter would run a command that came in a moment ago by a paste.
+
+        A pasted text can hold the mark that ends a paste, and an Enter behind it: nobody has seen that command.
+        """
+        return self._clock() - self._pasted_at < PASTE_GUARD and self.text.startswith(("!", "/"))
+
     def paste(self, raw: str) -> None:
         """Insert pasted text at the cursor: line ends become newlines, much text is shown folded."""
+        self._pasted_at = self._clock()
         text = raw.replace("\r\n", "\n").replace("\r", "\n")
         lines, chars = self._limits
         count = text.count("\n") + 1

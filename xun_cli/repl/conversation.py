@@ -172,8 +172,7 @@ class Conversation:
         begin = starts[-1] if starts else len(history)
         if any(item.turn for item in history[:begin]):
             self._host.show(self._redrawn(history[:begin]))
-            name = session.name or session.id
-            self._host.show(self._transcript.note(f"resumed {name}: {session.turn} turn{'s' * (session.turn != 1)}"))
+            self._host.show(self._transcript.note(_resumed(session, history[:begin])))
         for envelope in history[begin:]:
             self._host.show(self._transcript.feed(envelope.event))
         self._transcript.set_todos(session.todos)
@@ -328,6 +327,13 @@ class Conversation:
     def warn(self, text: str) -> None:
         """Show a warning of the front end."""
         self._host.show(self._transcript.note(text, WARN, "!"))
+
+
+def _resumed(session: Session, history: Sequence[Envelope]) -> str:
+    """Say which session goes on, and whether its last turn came to an end: what was asked then has no answer."""
+    text = f"resumed {session.name or session.id}: {session.turn} turn{'s' * (session.turn != 1)}"
+    marks = [item.event.type for item in history if item.event.type in ("turn.started", "turn.completed")]
+    return f"{text}; the last one was cut off before its end" if marks[-1:] == ["turn.started"] else text
 
 
 def _registry() -> Registry:

@@ -138,7 +138,7 @@ class View:
         )
 
     def _hint(self) -> Processor:
-        empty = Condition(lambda: self._hints and not self._composer.text and not self._dialog.open)
+        empty = ~is_searching & Condition(lambda: self._hints and not self._composer.text and not self._dialog.open)
         return ConditionalProcessor(AfterInput(lambda: cut(_HINT, max(0, self._size().columns - 4)), style=DIM), empty)
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:

@@ -48,10 +48,21 @@ async def shown(ctx: CommandContext, line: str) -> str:
 
 async def test_model_shows_and_switches(ctx: CommandContext, session: FakeSession) -> None:
     assert "100,000 tokens" in await shown(ctx, "/model")
-    assert "from now on" in await shown(ctx, "/model other-model")
+    assert await shown(ctx, "/model other-model") == ""  # the session's own notice says it
     assert session.model_name == "other-model"
+    assert [item.event.text for item in session.history() if item.event.type == "notice"] == [
+        "The model is now other-model."
+    ]
     assert "already" in await shown(ctx, "/model other-model")
     assert "no blanks" in await shown(ctx, "/model two words")
+
+
+async def test_a_model_that_the_server_does_not_list_is_taken_with_a_warning(
+    ctx: CommandContext, session: FakeSession
+) -> None:
+    said = await shown(ctx, "/model other-modle")
+    assert "does not list other-modle" in said and "Did you mean other-model?" in said
+    assert session.model_name == "other-modle"
 
 
 async def test_models_are_listed_and_filtered(ctx: CommandContext) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +19,8 @@ from tests.fakes.scripted_session import ScriptedSession
 from xun import events as ev
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.repl.app import Repl
+from xun_cli.repl.app import GONE, Repl
+from xun_cli.repl.composer import PASTE_GUARD
 from xun_cli.settings import Settings
 
 COLUMNS, ROWS = 80, 24
@@ -29,6 +31,7 @@ class Sheet:
 
     def __init__(self, repl: Repl, session: ScriptedSession, keyboard: PipeInput, written: io.StringIO) -> None:
         self.repl, self.session, self.keyboard, self.written = repl, session, keyboard, written
+        self.ended = asyncio.create_task(repl.run())
 
     def screen(self) -> str:
         screen = pyte.HistoryScreen(COLUMNS, ROWS, history=5_000)
@@ -70,14 +73,13 @@ async def running(
             keyboard=keyboard,
             output=output,
         )
-        task = asyncio.create_task(repl.run())
         sheet = Sheet(repl, session, keyboard, written)
         await sheet.shows("scripted · ask")
         try:
             yield sheet
         finally:
             repl.finish(0)
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(sheet.ended, 10)
 
 
 async def test_a_message_and_a_queued_one_reach_the_session(tmp_path: Path) -> None:
@@ -135,7 +137,8 @@ async def test_a_session_that_was_killed_in_a_turn_goes_on_at_rest(tmp_path: Pat
     session.todos = ({"description": "the rest", "status": "pending"},)
     async with running(tmp_path, session=session) as sheet:
         shown = await sheet.shows("damaged")
-        assert "> an old request" in shown and "An old answer." in shown and "resumed s1: 1 turn" in shown
+        assert "> an old request" in shown and "An old answer." in shown
+        assert "resumed s1: 1 turn; the last one was cut off" in shown
         assert not sheet.repl.transcript.running and "sleep 9" not in shown
         assert shown.count("damaged") == 1
         await sheet.press("\x14")
@@ -226,3 +229,35 @@ async def test_the_draft_outlives_turns_questions_and_errors(tmp_path: Path) -> 
         sheet.session.emit(ev.Error(message="The server is gone."))
         await sheet.shows("The server is gone.")
         assert sheet.repl.composer.text == "my draft"
+
+
+async def test_a_command_that_ends_its_own_paste_is_not_run(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("\x1b[200~!touch made\x1b[201~\r")
+        await sheet.shows("Pasted: Enter runs it.")
+        await sheet.press("\x15\x1b[200~look\x1b[201~\r!touch made\r")
+        await sheet.until(lambda: bool(sheet.session.sent))
+        assert [text for text, _ in sheet.session.sent] == ["look"]
+        assert sheet.session.shells == []
+        await asyncio.sleep(PASTE_GUARD)
+        await sheet.press("\r")
+        await sheet.until(lambda: bool(sheet.session.shells))
+
+
+async def test_the_history_search_shows_what_it_found_alone(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("plain words\r")
+        await sheet.until(lambda: bool(sheet.session.sent) and not sheet.session.running)
+        await sheet.shows("Ask for something")
+        await sheet.press("\x12pla")
+        await sheet.shows("search: pla")
+        await sheet.until(lambda: "Ask for something" not in sheet.screen())
+        assert "› plain words\n" in sheet.screen()
+
+
+async def test_a_terminal_that_is_gone_ends_xun_without_a_crash(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler({"message": "", "exception": OSError(errno.EIO, "Input/output error")})
+        await sheet.until(lambda: sheet.ended.done())
+        assert sheet.ended.result()[0] == GONE

@@ -124,11 +124,18 @@ def test_a_retry_voids_the_open_text_and_counts_down() -> None:
     made = transcript(clock=clock)
     fed(made, [ev.TurnStarted(input="x"), ev.MessageDelta(text="half a par")])
     assert fed(made, [ev.Retry(attempt=2, attempts=5, delay=8.0, reason="The server is busy (429).")]) == ""
-    assert "The server is busy (429): try 2 of 5 in 8s" in plain_lines(made.live(6))
+    assert "try 2 of 5 in 8s · Esc interrupts · The server is busy (429)" in plain_lines(made.live(6))
     clock.now = 5.0
     assert "in 3s" in plain_lines(made.live(6))
     shown = fed(made, [ev.MessageDelta(text="whole\n"), ev.MessageCompleted(text="whole\n")])
     assert "whole" in shown and "half" not in shown
+
+
+def test_a_narrow_terminal_still_shows_when_the_next_try_is_and_how_to_stop() -> None:
+    made = transcript(40, clock=Clock())
+    reason = "The connection to http://127.0.0.1:32921/v1 broke in the middle of the answer."
+    fed(made, [ev.TurnStarted(input="x"), ev.Retry(attempt=2, attempts=5, delay=8.0, reason=reason)])
+    assert "try 2 of 5 in 8s · Esc interrupts" in plain_lines(made.live(6))
 
 
 def test_a_retry_after_finished_text_says_so() -> None:

@@ -1,0 +1,57 @@
+"""Starts that can't work: one sentence each that names the thing and the way out."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+XUN = Path(sys.executable).with_name("xun")
+
+
+def run(folder: Path, *args: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("XUN_", "OPENAI_"))}
+    return subprocess.run(
+        [str(XUN), "-p", "--demo", "hello", *args],
+        cwd=folder,
+        env={**env, "XUN_HOME": str(folder / "home")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=before,
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "words"),
+    [
+        ("--allow-command", "ls | x", "--allow-command: 'ls | x' can't be a prefix"),
+        ("--allow-command", "A=1 ls", "without operators, redirections, assignments"),
+        ("--allow-command", "./run.sh", "name the command without a path"),
+        ("--allow-command", " ", "--allow-command: an entry is empty"),
+        ("--allow-write", "/etc", "--add-dir DIR opens a folder"),
+        ("--policy", "missing.toml", "The policy file missing.toml can't be read: No such file or directory.\n"),
+        ("--schema", "missing.json", "The schema file missing.json can't be read: No such file or directory.\n"),
+    ],
+)
+def test_a_flag_that_would_do_nothing_is_refused(tmp_path: Path, flag: str, value: str, words: str) -> None:
+    done = run(tmp_path, flag, value)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_is_a_sentence_with_a_way_out(tmp_path: Path) -> None:
+    def nothing_fits() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    done = run(tmp_path, before=nothing_fits)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "error of its own" not in done.stderr and "start with --no-session" in done.stderr
+    assert run(tmp_path, "--no-session", before=nothing_fits).returncode == 0
