@@ -26,6 +26,7 @@ from xun import (
     Workspace,
     tool_attr,
 )
+from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.tools.registry import ToolRegistry
 from xun.tools.stateful import StatefulTool
 from xun_builtin_tools import gate
@@ -406,6 +407,39 @@ async def test_row_45_cancelled_entering_closes_what_it_started():
             break
         await asyncio.sleep(0.01)
     assert life.log == ["a start", "held close", "a close"]
+
+
+class Chooser:
+    """Says yes, and notes in which loop it was asked."""
+
+    def __init__(self) -> None:
+        self.loops: list[Any] = []
+
+    async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+        self.loops.append(asyncio.get_running_loop())
+        return ChoiceOutcome(True, "user")
+
+
+class Asker(StatefulTool):
+    """Ask."""
+
+    args_model = CountArgs
+
+    async def run(self, ctx: ToolCallContext[Any], args: CountArgs) -> list[bool]:
+        first = await ctx.agent.aget_confirm("Sure?")
+        second = await asyncio.to_thread(ctx.agent.get_confirm, "Really?")
+        return [first.choice, second.choice]
+
+
+@pytest.mark.timeout(20)
+async def test_question_of_an_async_class_tool_is_asked_in_the_loop_of_its_caller():
+    chooser = Chooser()
+    agent = scripted(calls(("Asker", {})), {"text": "done"}, tools=[Asker], chooser=chooser)
+    result = await agent.toolbox.acall_tool(agent, "Asker", {})
+    assert result.unwrap() == [True, True] and chooser.loops == [asyncio.get_running_loop()] * 2
+    await agent.instruct("go").aexecute()
+    assert tool_texts(agent) == ["[true, true]"] and chooser.loops == [asyncio.get_running_loop()] * 4
+    agent.finalize()
 
 
 # -- the sandboxed shell kept over turns -------------------------------------------------------

@@ -97,6 +97,11 @@ def _open_question(agent: Agent[Any]) -> Iterator[None]:
 
 
 async def _chosen(agent: Agent[Any], chooser: Chooser, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+    home = HOME.get()
+    if home is not None and home is not asyncio.get_running_loop() and agent.current_loop() in (home, None):
+        # The coroutines of a stateful tool have a loop of their own; the chooser belongs to the one that called it.
+        asked = asyncio.run_coroutine_threadsafe(_chosen(agent, chooser, request), home)
+        return await asyncio.wrap_future(asked)
     token = agent.current_token()
     task = asyncio.ensure_future(chooser.choose(request))
     if token is None:

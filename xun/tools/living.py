@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun.errors import ToolError
 from xun.tools.context import ToolCallContext
+from xun.tools.running import HOME, in_thread
 from xun.tools.stateful import StatefulTool
 
 if TYPE_CHECKING:
@@ -123,7 +124,12 @@ class Live:
                 return await self._instance.run(ctx, args)
 
         assert self._home is not None
-        return await asyncio.wrap_future(self._home.submit(in_turn()))
+        mark = HOME.set(asyncio.get_running_loop())
+        try:
+            made = self._home.submit(in_turn())
+        finally:
+            HOME.reset(mark)
+        return await asyncio.wrap_future(made)
 
 
 def _in_time(call: Callable[[], Any], timeout: float, name: str) -> Future[None] | None:
@@ -267,8 +273,6 @@ class Entered:
             live.close(self._timeout)
 
     async def __aenter__(self) -> None:
-        from xun.tools.running import in_thread
-
         try:
             await in_thread(self.__enter__)
         except asyncio.CancelledError:
@@ -276,6 +280,4 @@ class Entered:
             raise
 
     async def __aexit__(self, *_: object) -> None:
-        from xun.tools.running import in_thread
-
         await in_thread(self._shut)
