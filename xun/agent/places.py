@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.environment.base import Environment
+
+_log = logging.getLogger("xun.environment")
 
 DEFAULT = "local"
 """The environment of an agent whose config names none; a sub-agent then has that of its parent, unless it is local."""
@@ -46,5 +49,9 @@ class Placed:
         """End what the agent's own environment still runs; one that was given is its owner's to close."""
         with self._place_lock:
             made = self._environment
-        if made is not None:
+        if made is None:
+            return
+        try:
             made.close()
+        except Exception:  # noqa: BLE001 - the boundary of foreign code, and the rest of the agent has to end too
+            _log.exception("the environment %s could not be closed", made.name)

@@ -167,6 +167,9 @@ class LocalProcess:
         self.close_stdin()
         self.stdout.close()
         self.stderr.close()
+        if self.poll() is not None:
+            # The number of an empty group may be that of a stranger's tomorrow.
+            self._table.settle(self.pid)
 
 
 def sweep(tag: str) -> None:

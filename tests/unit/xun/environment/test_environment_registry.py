@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,7 @@ def installed(folder: Path, target: str) -> None:
 def test_one_of_an_installed_package(workspace, tmp_path, monkeypatch):
     installed(tmp_path, "third_party_env:make")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "third_party_env", raising=False)
     assert "third" in EnvironmentRegistry().names()
     assert EnvironmentRegistry().make("third", workspace).name == "third"
 
@@ -150,3 +152,32 @@ def test_a_sub_agent_stays_where_its_parent_is(workspace):
 def test_a_local_sub_agent_has_an_environment_of_its_own(workspace):
     parent = Agent(workspace=workspace)
     assert Agent(workspace=workspace, parent=parent).environment is not parent.environment
+
+
+def test_an_environment_that_can_not_be_closed_does_not_keep_the_agent_open(workspace, tmp_path, monkeypatch, caplog):
+    (tmp_path / "third_party_env.py").write_text(
+        "from xun.environment import LocalEnvironment\n"
+        "class Bad(LocalEnvironment):\n    def close(self):\n        raise RuntimeError('stuck')\n"
+        "def make(workspace, argument):\n    return Bad(workspace)\n"
+    )
+    info = tmp_path / "third_party_env-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party-env\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[xun.environments]\nbad = third_party_env:make\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "third_party_env", raising=False)
+    ended = []
+    with Agent(workspace=workspace, config=AgentConfig(environment="bad")) as agent:
+        agent.hooks.before_finalize.add(ended.append)
+        assert agent.environment.workspace == str(workspace.workdir)
+    assert ended == [agent] and "stuck" in caplog.text
+
+
+def test_the_public_names():
+    import xun.environment
+
+    for name in xun.environment.__all__:
+        assert getattr(xun.environment, name).__name__ == name
+    assert dir(xun.environment) == xun.environment.__all__
+    with pytest.raises(AttributeError):
+        _ = xun.environment.nothing

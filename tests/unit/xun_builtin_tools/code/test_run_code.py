@@ -534,6 +534,27 @@ async def test_the_time_in_which_the_person_is_asked_does_not_count(make, tmp_pa
     assert agent.open_questions == 0
 
 
+def test_a_program_that_waits_for_the_person_goes_on_once(make, tmp_path):
+    agent = make(program("open('log', 'a').write('ran ')\nprint(1)"), auto_confirm=False, on_ask="suspend")
+    assert agent.instruct("go").execute().status == "pending"
+    [pending] = agent.pending
+    assert (pending.tool, pending.kind) == ("run_code", "command") and not (tmp_path / "log").exists()
+    assert agent.resume({pending.call_id: True}).unwrap() == "done"
+    assert tool_texts(agent) == ["1\n"] and (tmp_path / "log").read_text() == "ran "
+
+
+def test_a_program_that_runs_can_not_wait_so_its_question_is_denied(make, tmp_path):
+    """What the program did itself before could not be taken back, nor left out when it began anew."""
+    (tmp_path / "a.txt").write_text("mine")
+    guarded = "try:\n    await tools.delete(path='a.txt')\nexcept ToolError as e:\n    print(e.kind)"
+    code = f"open('log', 'a').write('ran ')\n{guarded}"
+    agent = make(program(code), groups=("fs",), auto_confirm=False, on_ask="suspend")
+    agent.instruct("go").execute()
+    assert agent.resume({agent.pending[0].call_id: True}).unwrap() == "done"
+    assert tool_texts(agent) == ["denied\n"] and (tmp_path / "a.txt").exists()
+    assert (tmp_path / "log").read_text() == "ran "
+
+
 # -- without a run ------------------------------------------------------------------------------
 
 
