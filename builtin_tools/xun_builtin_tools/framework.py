@@ -10,6 +10,7 @@ from xun.errors import ToolError
 from xun.events import TodoUpdated
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
+from xun_builtin_tools.session_tools import read_output, tool_search
 
 TODO_KEY = "__builtin_todos"
 """Where ``agent.state`` keeps the todo list."""
@@ -72,4 +73,4 @@ def write_todos(ctx: ToolCallContext[Any], todos: list[Todo]) -> str:
 
 def tools() -> list[Callable[..., Any]]:
     """Return the functions of the group."""
-    return [ask_preference, write_todos]
+    return [ask_preference, write_todos, tool_search, read_output]

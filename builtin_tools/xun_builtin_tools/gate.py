@@ -18,6 +18,8 @@ from xun.agent.questions import NobodyToAsk, new_request_id
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, Risk, WriteGrant, subject_of
 from xun.errors import Denied
 from xun.events import ApprovalResolved, PolicyChanged, RiskAssessed
+from xun.tools.dry import DryRun
+from xun_builtin_tools import dry
 from xun_builtin_tools.diffs import file_diff
 from xun_builtin_tools.risk_agent import assess
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
@@ -123,6 +125,8 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
             source="mode",
         )
     asking = [item for item in lasting if item.protected or _asks(agent, item)]
+    if ctx.dry_run:
+        raise DryRun(dry.of_writes(plan, asks=bool(asking)))
     if not asking:
         return
     request = _write_request(ctx, plan, asking)
@@ -209,6 +213,8 @@ def command(
     child = child_environment(os.environ, environment or {}, ctx.agent.config.command_env)
     verdict = _verdict(ctx.agent, text, cwd, child)
     unusual = sorted(set(environment or {}) - INERT_ENVIRONMENT)
+    if ctx.dry_run:
+        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(unusual)))
     if verdict.allowed and not unusual:
         _log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
         ctx.agent.record(_resolved(ctx, "", text, "allow", "allowlist"))
@@ -238,6 +244,8 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
     Raises:
         Denied: It may not run; the text says who refused.
     """
+    if ctx.dry_run:
+        raise DryRun(dry.of_command(_code_verdict(text), cwd, asks=True))
     child = child_environment(os.environ, {}, ctx.agent.config.command_env)
     risk = _assess(ctx, _code_verdict(text), cwd, child)
     if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan":

@@ -13,6 +13,7 @@ from xun.errors import CancelledError, Denied, ToolCallFormatError
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.attr import ToolAttr, attr_of
 from xun.tools.context import ToolCallContext
+from xun.tools.dry import DryRun
 from xun.tools.progress import drained, is_generator
 from xun.tools.schema import Signature, read_signature, with_preset, without_titles
 
@@ -31,6 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def failure(exc: BaseException) -> Result[Any, ErrorInfo]:
     """Return *exc* as the Result that a call ends with."""
+    if isinstance(exc, DryRun):
+        return Result.Ok(exc.value)
     status: Status = "error"
     if isinstance(exc, ToolCallFormatError):
         status = "format_error"
@@ -271,6 +274,12 @@ class Function:
     def is_counted(self) -> bool:
         """Whether its calls are counted, timed or remembered in a run."""
         return self._attr.pure or self._attr.max_calls is not None or self._attr.max_seconds is not None
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether its calls are simply made: not asked about, limited in time, deferred, counted or remembered."""
+        attr = self._attr
+        return not (attr.approval or attr.destructive or attr.deferred or self.is_counted) and attr.timeout is None
 
     @functools.cached_property
     def _compact_schema(self) -> dict[str, Any]:

@@ -23,6 +23,12 @@ GROUPS: dict[str, str] = {
 }
 """Group name to the module whose ``tools()`` lists its functions."""
 
+OPTIONAL: dict[str, str] = {
+    "finish": "xun_builtin_tools.finishing",
+    "history": "xun_builtin_tools.history_tools",
+}
+"""Groups that are there only when they are named."""
+
 ENTRY_POINTS = "xun.tool_groups"
 """The entry point group of installed tool groups; each entry names a list, a function or a module with ``tools``."""
 
@@ -37,7 +43,7 @@ def load_group(name: str) -> list[Callable[..., Any]]:
         ValueError: No such group; the text names those that there are.
         ConfigError: The group of an installed package can't be loaded; a ValueError too.
     """
-    path = GROUPS.get(name)
+    path = GROUPS.get(name) or OPTIONAL.get(name)
     if path is None:
         return _installed(name)
     return cast("list[Callable[..., Any]]", importlib.import_module(path).tools())
@@ -48,7 +54,7 @@ def _installed(name: str) -> list[Callable[..., Any]]:
 
     found = list(entry_points(group=ENTRY_POINTS, name=name))
     if not found:
-        known = ", ".join([*GROUPS, *sorted(entry_points(group=ENTRY_POINTS).names)])
+        known = ", ".join([*GROUPS, *OPTIONAL, *sorted(entry_points(group=ENTRY_POINTS).names)])
         raise ValueError(f"No tool group named {name!r}; the groups are {known}")
     try:
         group = found[0].load()

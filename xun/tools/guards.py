@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from xun._serialize import to_jsonable
 from xun.errors import BudgetReached, XunError
 from xun.result import Result
+from xun.tools.dry import DryRun
 from xun.tools.function import Function, as_result, failure
 from xun.tools.ledger import Ledger
 from xun.tools.recording import Player, Recorder
@@ -23,25 +24,56 @@ if TYPE_CHECKING:
     from xun.tools.toolbox import ToolBox
 
 
+_EXPECTED = (XunError, TimeoutError, DryRun)
+
+
 class Guarding:
     """What a toolbox does with every call beside making it; mixed into `ToolBox`.
 
     Attributes:
         timeout: Seconds for a call of a tool that has no limit of its own; None for no limit.
-        raise_unexpected: A bug of a tool is raised; only errors of xun's own kinds, such as `ToolError`, become Err.
-        dry_run: Nothing is changed: a write gives its diff, a command its verdict, any other tool that does not say
-            that it is ``read_only`` or ``pure`` the call that it would have been.
-        recorder: Where calls are recorded.
-        player: Where calls are answered from.
     """
 
     def __init__(self, timeout: float | None, raise_unexpected: bool) -> None:
         self.timeout = timeout
-        self.raise_unexpected = raise_unexpected
-        self.dry_run = False
-        self.recorder: Recorder | None = None
-        self.player: Player | None = None
+        self._raise_unexpected = raise_unexpected
+        self._dry_run = False
+        self._recorder: Recorder | None = None
+        self._player: Player | None = None
         self._gated: set[str] = set()
+        self._watched = raise_unexpected
+
+    def _set(self, **values: Any) -> None:
+        # One flag says that none of them is set, so that a call looks at nothing else.
+        for name, value in values.items():
+            setattr(self, name, value)
+        self._watched = bool(self._dry_run or self._raise_unexpected or self._recorder or self._player)
+
+    @property
+    def raise_unexpected(self) -> bool:
+        """Whether bugs of tools are raised; only errors of xun's own kinds, such as `ToolError`, become Err then."""
+        return self._raise_unexpected
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is changed: a write gives its diff, a command its verdict, and any other tool that does
+        not say that it is ``read_only`` or ``pure`` the call that it would have been. May be set.
+        """
+        return self._dry_run
+
+    @dry_run.setter
+    def dry_run(self, value: bool) -> None:
+        self._set(_dry_run=value)
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Where calls are recorded."""
+        return self._recorder
+
+    @property
+    def player(self) -> Player | None:
+        """Where calls are answered from."""
+        return self._player
 
     def record(self, path: str | os.PathLike[str] | None) -> Self:
         """Write every call with its result to *path*, one JSON line each; None ends that.
@@ -49,7 +81,7 @@ class Guarding:
         Raises:
             ConfigError: The file can't be written.
         """
-        self.recorder = None if path is None else Recorder(path)
+        self._set(_recorder=None if path is None else Recorder(path))
         return self
 
     def replay(self, path: str | os.PathLike[str] | None) -> Self:
@@ -58,7 +90,7 @@ class Guarding:
         Raises:
             ConfigError: The file can't be read.
         """
-        self.player = None if path is None else Player(path)
+        self._set(_player=None if path is None else Player(path))
         return self
 
     def is_gated(self, name: str) -> bool:
@@ -75,25 +107,28 @@ class Guarding:
 
     def may_ask(self, agent: Agent[Any], tool: Function) -> bool:
         """Tell whether the call of *tool* may need a question first; most need none, and this is quick."""
-        attr = tool.attr
-        if attr.approval is False and not attr.destructive:
+        if tool.is_plain or not (tool.attr.approval or tool.attr.destructive):
             policy = agent.state.get("__builtin_tool_policy")
             if policy is None or getattr(policy, "mode", "plan") != "plan":
                 return False
-        return self.player is None and not self.dry_run
-
-    def _watches(self) -> bool:
-        return self.dry_run or self.raise_unexpected or self.recorder is not None or self.player is not None
+        return self._player is None and not self._dry_run
 
     def _take_settings(self, other: Guarding) -> None:
-        self.timeout, self.raise_unexpected, self.dry_run = other.timeout, other.raise_unexpected, other.dry_run
-        self.recorder, self.player, self._gated = other.recorder, other.player, set(other._gated)
+        self.timeout, self._gated = other.timeout, set(other._gated)
+        self._set(
+            _raise_unexpected=other._raise_unexpected,
+            _dry_run=other._dry_run,
+            _recorder=other._recorder,
+            _player=other._player,
+        )
 
 
 def guard(
     box: ToolBox, tool: Function, call: Callable[[], Any], arguments: dict[str, Any] | str, scope: CallScope | None
 ) -> Callable[[], Any]:
     """Return *call* with what the toolbox and the tool's properties add to it."""
+    if not (tool.is_counted or box.dry_run or box.raise_unexpected or box.recorder or box.player):
+        return call
     given = decode_object(tool.name, arguments) if isinstance(arguments, str) else arguments
     ledger = None if scope is None else scope.ledger
     return _Guard(box, tool, _propagating(call) if box.raise_unexpected else call, given, ledger).made
@@ -173,7 +208,7 @@ def _propagating(call: Callable[[], Any]) -> Callable[[], Any]:
     def expected() -> Any:
         try:
             value = made()
-        except (XunError, TimeoutError) as exc:
+        except _EXPECTED as exc:
             return failure(exc)
         return _later(value) if hasattr(value, "__await__") else as_result(value)
 
@@ -183,5 +218,5 @@ def _propagating(call: Callable[[], Any]) -> Callable[[], Any]:
 async def _later(value: Any) -> Result[Any, Any]:
     try:
         return as_result(await value)
-    except (XunError, TimeoutError) as exc:
+    except _EXPECTED as exc:
         return failure(exc)

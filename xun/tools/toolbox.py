@@ -163,7 +163,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
         tool, call = self.prepare(agent, tool_name, arguments, context)
         if self.may_ask(agent, tool) and (refused := agent.approve(self, tool, arguments, context)) is not None:
             return refused
-        return run_sync(tool, call, self.limit(tool))
+        return run_sync(tool, call, self.timeout if tool.is_plain else self.limit(tool))
 
     async def acall_tool(
         self, agent: Agent[Any], tool_name: str, arguments: dict[str, Any] | str, context: Any = None
@@ -190,18 +190,23 @@ class ToolBox(ToolTable, Guarding, Deferring):
             ToolCallFormatError: The call is wrong.
         """
         tool = self._lookup(tool_name)
+        quick = tool.is_plain and not self._watched
+        if not quick:
+            scope = self._noted(tool, scope)
+        ctx = None
+        if tool.wants_context:
+            ctx = ToolCallContext(agent, tool.name, context, call_id=call_id, scope=scope)
+        call = tool.prepare(ctx, arguments)
+        return tool, call if quick else guard(self, tool, call, arguments, scope)
+
+    def _noted(self, tool: Function, scope: CallScope | None) -> CallScope | None:
+        """Note a call that is not simply made; return what it may use of its run."""
         if tool.attr.deferred:
             self._loaded.add(tool.name)
         if self.dry_run:
             scope = scope or CallScope()
             scope.dry_run = True
-        ctx = None
-        if tool.wants_context:
-            ctx = ToolCallContext(agent, tool.name, context, call_id=call_id, scope=scope)
-        call = tool.prepare(ctx, arguments)
-        if tool.is_counted or self._watches():
-            call = guard(self, tool, call, arguments, scope)
-        return tool, call
+        return scope
 
     def _lookup(self, name: str) -> Function:
         tool = self.get(name)
