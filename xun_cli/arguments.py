@@ -78,6 +78,8 @@ def parse(argv: list[str], *, file_prompt: bool = False) -> tuple[StartOptions, 
     if len(found.words) > 1:
         raise UsageError(_too_many(found.words))
     prompt = found.words[0] if found.words else ""
+    if not (file_prompt or found.headless):
+        _refuse_near_command(prompt)
     options = StartOptions(**{name: value for name, value in vars(found).items() if name not in _NOT_OPTIONS})
     options.cwd = _folder(found.cwd)
     options.color = found.color and not os.environ.get("NO_COLOR")
@@ -120,6 +122,15 @@ def _file_prompt(name: str) -> str:
     if not text.strip():
         raise UsageError(f"run {name}: the file is empty, so there is no prompt")
     return text
+
+
+def _refuse_near_command(word: str) -> None:
+    """A command that is misspelt by a letter is no request to a model."""
+    import difflib
+
+    near = difflib.get_close_matches(word, COMMANDS, 1, 0.8) if word.isalpha() else []
+    if near and len(word) > 3 and word not in COMMANDS:
+        raise UsageError(f'"{word}" is no command; did you mean `xun {near[0]}`? As a prompt: xun "{word} ..."')
 
 
 def _too_many(words: list[str]) -> str:

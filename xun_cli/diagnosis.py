@@ -169,4 +169,4 @@ def _endpoint(where: str, settings: Settings, model: str) -> Check:
         return Check("endpoint", "bad", str(error))
     if model and names and model not in names:
         return Check("endpoint", "warn", f"{len(names)} models, but {model} is not among them")
-    return Check("endpoint", "ok", f"reachable, {len(names)} models")
+    return Check("endpoint", "ok", f"reachable, {len(names)} model{'s' * (len(names) != 1)}")

@@ -135,7 +135,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: Endpoint) -> ModelError:
     """Return the error for an HTTP status other than 200."""
     words = server_words(body, where.secrets)
-    said = f": {words}" if words else ""
+    said = f": {words.rstrip('.')}" if words else ""
     if status in (401, 403):
         return ModelAuth(_auth_text(status, said, where), status=status)
     if 300 <= status < 400:

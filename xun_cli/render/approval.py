@@ -161,7 +161,8 @@ def _write_text(grant: WriteGrant, cwd: str) -> str:
 
 def _waiting_line(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
     more = f" (+{state.waiting} more)" if state.waiting else ""
-    what = safe(request.prompt, multiline=False, prompt=True)
+    command = request.command.text if request.command is not None else ""
+    what = safe(f"run {command}" if command else request.prompt, multiline=False, prompt=True)
     head: Line = [(WARN, f"▲ approval waiting{more}, Tab to answer: ")]
     return cut_line([*head, (BOLD, what)], columns)
 

@@ -189,38 +189,53 @@ def wrap(
     left, empty = max(1, limit - line_width(first)), True
     more = max(1, limit - line_width(rest))
     gap: Fragment | None = None
-    for style, piece in _pieces(line):
-        if piece[0] == " ":
-            gap = (style, piece)
+    for word in _words(line):
+        if word[0][1][0] == " ":
+            gap = word[0]
             continue
-        if not empty and width(piece) + (len(gap[1]) if gap else 0) > left:
+        if not empty and line_width(word) + (len(gap[1]) if gap else 0) > left:
             rows.append(list(rest))
             left, empty, gap = more, True, None
         if gap is not None:
             took = gap[1][: max(0, left - 1)] if empty else gap[1]
             rows[-1].append((gap[0], took))
             left, gap = left - len(took), None
-        while width(piece) > left:
-            head = _head(piece, left) or piece[0]
-            rows[-1].append((style, head))
-            rows.append(list(rest))
-            piece, left = piece[len(head) :], more
-        if piece:
-            rows[-1].append((style, piece))
+        for style, piece in word:
+            while width(piece) > left:
+                head = _head(piece, left) or (piece[0] if left == more else "")
+                rows[-1] += [(style, head)] if head else []
+                rows.append(list(rest))
+                piece, left = piece[len(head) :], more
+            rows[-1] += [(style, piece)] if piece else []
             left -= width(piece)
         empty = False
     return rows
 
 
-def _pieces(line: Sequence[Fragment]) -> Iterator[Fragment]:
-    """Yield runs of blanks and words; a word goes on across fragments only by standing next to it."""
+def _words(line: Sequence[Fragment]) -> Iterator[Line]:
+    """Yield runs of blanks and words; a word may go on in the next fragment, such as a comma behind a name."""
+    word: Line = []
     for style, text in line:
-        for match in _PIECES.finditer(text):
-            piece = match.group()
-            if piece[0] == " " or piece.isascii():
-                yield style, piece
-            else:
-                yield from ((style, part) for part in _breakable(piece))
+        for at, piece in enumerate(_pieces(text)):
+            goes_on = word and not at and " " not in (piece[0], word[-1][1][0])
+            if goes_on and width(piece[0]) < 2 and width(word[-1][1][-1]) < 2:
+                word.append((style, piece))
+                continue
+            if word:
+                yield word
+            word = [(style, piece)]
+    if word:
+        yield word
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield runs of blanks, and words in the pieces between which a row may end."""
+    for match in _PIECES.finditer(text):
+        piece = match.group()
+        if piece[0] == " " or piece.isascii():
+            yield piece
+        else:
+            yield from _breakable(piece)
 
 
 def _breakable(word: str) -> Iterator[str]:

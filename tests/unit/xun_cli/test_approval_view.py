@@ -189,3 +189,10 @@ def test_a_diff_side_by_side_on_a_wide_terminal() -> None:
     request = write_request()
     shown = plain_lines(approval_view(request, 150, 24, replace(first_state(request), split=True)))
     assert "print('old')" in shown and " │ +print('new')" in shown
+
+
+def test_the_line_of_a_waiting_command_names_the_command() -> None:
+    state = DialogState(focused=False)
+    assert plain_lines(approval_view(command_request("make all"), 80, 1, state)).endswith("Tab to answer: run make all")
+    hidden = plain_lines(approval_view(command_request("ls\x1b[2J"), 80, 1, state))
+    assert "run ls<U+001B>[2J" in hidden

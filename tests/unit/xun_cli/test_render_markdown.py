@@ -47,6 +47,20 @@ def test_a_link_shows_where_it_leads_and_an_image_is_not_fetched() -> None:
     assert shown == "http://good.example (http://evil.example) [image: x] (http://127.0.0.1/?q=S)"
 
 
+@pytest.mark.parametrize(
+    ("source", "columns", "shown"),
+    [
+        ("one two `name.txt`: gone", 16, "one two\nname.txt: gone"),
+        ("aaaa **bbbbb**, cc", 10, "aaaa\nbbbbb, cc"),
+        ("你好**世界**吗", 10, "你好世界吗"),
+        ("aaaaaaa `你好` b", 10, "aaaaaaa 你\n好 b"),
+        ("x**yyyyyyyyyyyy**z", 10, "xyyyyyyyyy\nyyyz"),
+    ],
+)
+def test_a_mark_stays_with_the_styled_word_before_it(source: str, columns: int, shown: str) -> None:
+    assert plain_lines(markdown_lines(source, columns)) == shown
+
+
 def test_an_address_that_is_its_own_text_is_not_repeated() -> None:
     assert plain_lines(markdown_lines("<http://ok.example>", 80)) == "http://ok.example"
 

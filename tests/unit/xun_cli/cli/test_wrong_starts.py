@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from xun_cli.arguments import parse
+from xun_cli.usage import UsageError
+
 XUN = Path(sys.executable).with_name("xun")
 
 
@@ -55,3 +58,15 @@ def test_a_full_disk_is_a_sentence_with_a_way_out(tmp_path: Path) -> None:
     assert done.returncode == 1 and done.stdout == ""
     assert "error of its own" not in done.stderr and "start with --no-session" in done.stderr
     assert run(tmp_path, "--no-session", before=nothing_fits).returncode == 0
+
+
+@pytest.mark.parametrize(("word", "near"), [("polcy", "policy"), ("doctr", "doctor"), ("session", "sessions")])
+def test_a_misspelt_command_is_no_prompt(word: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"did you mean `xun {near}`"):
+        parse([word])
+    assert parse(["-p", word])[0].prompt == word
+
+
+@pytest.mark.parametrize("word", ["test", "hello", "refactor", "help", "configure it", "run", ""])
+def test_other_words_are_prompts(word: str) -> None:
+    assert parse([word])[0].prompt == word
