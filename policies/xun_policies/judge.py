@@ -349,12 +349,13 @@ class Judge:
 
 def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list[str] | None) -> Judgement:
     """Return *found* with what could be granted; *normal* is None when git's global options are not free."""
-    grant = CommandGrant(tuple(texts), True) if normal is None or found.rule in ("guard", "glob") else offer(normal)
-    if grant.exact:
-        if any(word.glob for word in words):
-            return found  # what a pattern stands for can change, so nothing about it is exact
-        grant = CommandGrant(tuple(texts), True)
-    return Judgement(False, found.rule, found.reason, grant)
+    if normal is not None and found.rule not in ("guard", "glob"):
+        grant = offer(normal)
+        if not grant.exact:
+            return Judgement(False, found.rule, found.reason, grant)
+    if any(word.glob for word in words):
+        return found  # what a pattern stands for can change, so nothing about it is exact
+    return Judgement(False, found.rule, found.reason, CommandGrant(tuple(texts), True))
 
 
 def _key(scope: CommandScope) -> tuple[object, ...]:

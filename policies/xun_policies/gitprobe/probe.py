@@ -98,6 +98,9 @@ class _Probe:
     def repository_of(self, cwd: str) -> str | None:
         """Walk upwards as git's discovery does."""
         folder = cwd
+        self.marks[cwd] = _folder_mark(cwd)
+        if self.marks[cwd] is None:
+            return None  # nothing runs in a folder that is not there
         while True:
             # The folder's own time tells when a .git or HEAD appears in it.
             self.marks[folder] = _folder_mark(folder)

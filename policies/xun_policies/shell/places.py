@@ -71,7 +71,7 @@ class Places:
         cache: What evaluations remember; shared with the probe of git's configuration.
     """
 
-    __slots__ = ("_below_roots", "_budget", "_given", "_marks", "_reals", "cache", "cwd", "roots")
+    __slots__ = ("_absent", "_below_roots", "_budget", "_given", "_marks", "_reals", "cache", "cwd", "roots")
 
     def __init__(self, cwd: str, roots: tuple[str, ...], cache: dict[Any, Any]) -> None:
         self.cache = cache
@@ -82,6 +82,7 @@ class Places:
         self._below_roots: tuple[str, ...] = ()
         self.cwd = ""
         self._reals: dict[str, str] = {}
+        self._absent: frozenset[str] = frozenset()
         self.begin()
 
     def begin(self) -> None:
@@ -103,6 +104,8 @@ class Places:
             self.roots = tuple([self._reals[root] for root in roots])
             self._below_roots = tuple([root if root.endswith("/") else f"{root}/" for root in self.roots])
             self.cwd = self._reals[cwd]
+            # Below a folder that is not there nothing is, and nothing need be looked for.
+            self._absent = frozenset([self._reals[path] for path, mark in self._marks.items() if mark is None])
 
     def holds(self, real: str) -> bool:
         """Tell whether *real*, a resolved path, lies in one of the roots."""
@@ -120,6 +123,8 @@ class Places:
     def _below(self, base: str, path: str) -> str:
         if "/" not in path and path not in (".", ".."):
             full = f"{base}/{path}"
+            if base in self._absent:
+                return full
             try:
                 mode = os.lstat(full).st_mode
             except (OSError, ValueError):
@@ -129,7 +134,7 @@ class Places:
 
     def _walk(self, base: str, path: str) -> str:
         done = "" if base == "/" else base
-        missing = False
+        missing = base in self._absent
         for part in path.split("/"):
             if part in ("", "."):
                 continue

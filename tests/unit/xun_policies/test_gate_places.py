@@ -157,6 +157,21 @@ def test_a_swapped_workspace_is_noticed(tree: Tree, tmp_path: Path) -> None:
     assert not evaluate("cat a.txt", policy, scope).allowed
 
 
+def test_a_workspace_that_appears_later_is_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / "later"
+    policy = PolicyState()
+    scope = CommandScope(str(root), (str(root),), "/nowhere", SYSTEM_PATH)
+    assert evaluate("cat x", policy, scope).allowed
+    assert evaluate("git status", policy, scope).allowed
+    assert not evaluate("cat ../x", policy, scope).allowed
+    root.mkdir()
+    (root / "x").symlink_to("/etc/passwd")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("[diff]\nexternal = ./x\n")
+    assert not evaluate("cat x", policy, scope).allowed
+    assert not evaluate("git status", policy, scope).allowed
+
+
 def test_a_folder_outside_asks_for_all(tree: Tree) -> None:
     scope = CommandScope(str(tree.other), (str(tree.work),), "/nowhere", SYSTEM_PATH)
     assert not evaluate("ls", PolicyState(), scope).allowed
