@@ -12,6 +12,7 @@ from xun.errors import CancelledError, ToolError
 from xun.events import SubagentCompleted, SubagentStarted
 from xun.result import Result
 from xun.tools.context import ToolCallContext
+from xun.tools.function import except_safe
 
 if TYPE_CHECKING:
     from xun.result import ErrorInfo
@@ -42,7 +43,8 @@ def tools(agent_getter: AgentGetter | None, max_depth: int) -> list[Callable[...
         if names is not None and len(names) != len(tasks):
             raise ToolError(f"names has {len(names)} entries for {len(tasks)} tasks; give one for each, or none.")
         wanted: list[str | None] = list(names) if names else [None] * len(tasks)
-        runs = [_result(ctx, getter, task, name, max_depth) for task, name in zip(tasks, wanted, strict=True)]
+        each = except_safe(_result)
+        runs = [each(ctx, getter, task, name, max_depth) for task, name in zip(tasks, wanted, strict=True)]
         return [result.to_json() for result in await asyncio.gather(*runs)]
 
     return [agent_run, agent_run_parallel]
