@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from xun.tools.context import ToolCallContext as ToolCallContext
     from xun.tools.images import defer_tool_image as defer_tool_image
     from xun.tools.output import ToolOutput as ToolOutput
+    from xun.tools.suspend import Suspend as Suspend
     from xun.tools.toolbox import ToolBox as ToolBox
     from xun_policies.workspace import Workspace as Workspace
 
@@ -38,6 +39,7 @@ _WHERE = {
     "ErrorInfo": "xun.result",
     "Hooks": "xun.agent.hooks",
     "Result": "xun.result",
+    "Suspend": "xun.tools.suspend",
     "ToolBox": "xun.tools.toolbox",
     "ToolCallContext": "xun.tools.context",
     "ToolCallFormatError": "xun.errors",
