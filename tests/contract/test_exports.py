@@ -105,3 +105,14 @@ def test_importing_prints_and_starts_nothing(code: str):
     check = f"import threading\n{code}\nassert threading.active_count() == 1"
     done = subprocess.run([sys.executable, "-W", "error", "-c", check], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_kinds_of_tools():
+    tools = importlib.import_module("xun.tools")
+    assert set(tools.__all__) == set(dir(tools)) == {"Function", "StatefulTool", "ToolBox", "ToolRegistry"}
+    for name in tools.__all__:
+        assert getattr(tools, name).__name__ == name
+    with pytest.raises(AttributeError, match="no_such_name"):
+        tools.no_such_name
+    loaded = loaded_by("from xun.tools import Function, StatefulTool, ToolBox, ToolRegistry")
+    assert "xun.tools.stateful" in loaded and not loaded & {*HEAVY, "jsonschema", "yaml"}
