@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.hooks import HookedCall
-from xun.agent.outcome import as_text, fitted, rendered, unpack
+from xun.agent.outcome import as_text, clip, fitted, rendered, unpack
 from xun.agent.paused import OpenCall
 from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
@@ -179,7 +179,9 @@ class ToolPhase:
         if shown is not None and result.is_ok():
             content = shown
         error = result.value if result.is_err() else None
-        content = fitted(agent, run.toolbox, call.name, content)
+        # Code gets the value itself, so that nobody could ask for the rest of what is only shown.
+        limit = agent.config.max_output
+        content = clip(content, limit) if scope.code_mode else fitted(agent, run.toolbox, call.name, content)
         run.channel.put(
             ToolCompleted(
                 agent=agent.name,

@@ -61,4 +61,4 @@ def with_run_code(toolbox: ToolBox, config: AgentConfig) -> ToolBox:
     """Return *toolbox*, with the tool that code mode needs where it is on and the tool is missing."""
     if not config.code_mode or toolbox.get(RUN_CODE) is not None:
         return toolbox
-    return toolbox.clone().register(*load_group("code"))
+    return toolbox.clone().share_loaded(toolbox).register(*load_group("code"))

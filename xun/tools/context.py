@@ -13,6 +13,7 @@ from xun.tools.suspend import CALL
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.environment.base import Environment
     from xun.tools.ledger import Ledger
     from xun.tools.suspend import CallJournal
 
@@ -113,6 +114,11 @@ class ToolCallContext(Generic[T]):
     def run(self) -> object:
         """The run that makes the call, as an opaque token; None outside a run."""
         return self._scope.run
+
+    @property
+    def environment(self) -> Environment:
+        """Where the agent's commands and code run."""
+        return self._agent.environment
 
     @property
     def code_mode(self) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xun import Agent, AgentConfig, ToolBox, Workspace
+from xun import Agent, AgentConfig, ToolBox, ToolCallContext, Workspace
 from xun.environment.bubblewrap import BubblewrapEnvironment
 from xun.environment.docker import DockerEnvironment
 from xun.environment.local import LocalEnvironment
@@ -136,6 +136,15 @@ def test_what_an_agent_made_ends_with_it(workspace):
         assert process.poll() is None
     assert process.wait(5) < 0
     process.close()
+
+
+def test_a_tool_gets_the_environment_of_its_agent(workspace):
+    def where(ctx: ToolCallContext[None]) -> str:
+        """Say where."""
+        return ctx.environment.workspace if ctx.environment is ctx.agent.environment else ""
+
+    with Agent(toolbox=ToolBox(where), workspace=workspace) as agent:
+        assert agent.toolbox.call_tool(agent, "where", {}, None).unwrap() == str(workspace.workdir)
 
 
 def test_a_sub_agent_stays_where_its_parent_is(workspace):

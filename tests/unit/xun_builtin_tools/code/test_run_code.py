@@ -15,6 +15,7 @@ import pytest
 
 from tests.fakes.runs import FakeChooser, calls, of, stream, tool_texts
 from xun import Agent, AgentConfig, ChoiceOutcome, Result, ToolBox, ToolCallContext, ToolError, Workspace, tool_attr
+from xun.agent.history import from_events, normalise
 from xun.events import ApprovalResolved, RiskAssessed, ToolCompleted, ToolOutput, ToolStarted
 from xun.models import ScriptedModel
 
@@ -245,6 +246,24 @@ async def test_a_hook_that_cancels_ends_the_run(make):
 
     await stream(agent)
     assert agent.last_result.status == "cancelled" and "no" not in tool_texts(agent)[0].split()
+
+
+async def test_a_large_value_arrives_whole_and_is_cut_in_its_event_only(make):
+    def large() -> str:
+        """Return a lot."""
+        return "x" * 300_000
+
+    agent = make(program("print(len(await tools.large()))"), tools=(large,), groups=("framework",))
+    events = await stream(agent)
+    assert tool_texts(agent) == ["300000\n"]
+    [done] = [event for event in of(events, ToolCompleted) if event.tool == "large"]
+    assert len(done.content) < 101_000 and "characters cut of 300000" in done.content
+
+
+async def test_a_stored_run_is_rebuilt_without_the_calls_of_the_code(make):
+    agent = make(program("print(await tools.add(a=1, b=2))"))
+    events = await stream(agent)
+    assert normalise(from_events(events)) == normalise(agent.history)
 
 
 # -- which tools --------------------------------------------------------------------------------
