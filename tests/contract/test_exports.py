@@ -21,6 +21,7 @@ NAMES = {
     "ErrorInfo",
     "Hooks",
     "Result",
+    "Suspend",
     "ToolBox",
     "ToolCallContext",
     "ToolCallFormatError",
