@@ -22,6 +22,7 @@ NAMES = {
     "Hooks",
     "Result",
     "Suspend",
+    "Suspend",
     "ToolBox",
     "ToolCallContext",
     "ToolCallFormatError",
