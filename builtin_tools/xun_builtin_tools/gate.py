@@ -128,6 +128,7 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
     if ctx.dry_run:
         raise DryRun(dry.of_writes(plan, asks=bool(asking)))
     if not asking:
+        _count_writes(agent, lasting)
         return
     request = _write_request(ctx, plan, asking)
     outcome = _settle(ctx, request, ordinary=not any(item.protected for item in asking))
@@ -143,6 +144,16 @@ def _asks(agent: Agent[Any], item: PlannedWrite) -> bool:
     if not item.asks or agent.policy.mode == "auto-edit":
         return False
     return any(agent.policy.write_allowlist.covers(str(path.path)) is None for path in item.touched)
+
+
+def _count_writes(agent: Agent[Any], plan: Sequence[PlannedWrite]) -> None:
+    """Count the grants without which a question would have been asked."""
+    if agent.policy.mode == "auto-edit":
+        return
+    allowed = agent.policy.write_allowlist
+    used = (allowed.covers(str(path.path)) for item in plan if item.asks for path in item.touched)
+    for entry in {entry.path: entry for entry in used if entry is not None}.values():
+        allowed.note_use(entry)
 
 
 def _write_request(
@@ -216,6 +227,7 @@ def command(
     if ctx.dry_run:
         raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(unusual)))
     if verdict.allowed and not unusual:
+        _count_commands(ctx.agent, verdict)
         _log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
         ctx.agent.record(_resolved(ctx, "", text, "allow", "allowlist"))
         return ApprovedCommand(text, cwd, child)
@@ -297,6 +309,15 @@ def _edited(ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], cwd: str, ch
                 _refuse(ctx, "command", text, again, risk)
     _log(ctx, text, "allow", outcome.decided_by, "edited", "" if risk is None else risk.verdict)
     return ApprovedCommand(text, cwd, child, edited=True)
+
+
+def _count_commands(agent: Agent[Any], verdict: CommandVerdict) -> None:
+    """Count the grants that let segments of *verdict* run."""
+    allowed = agent.policy.command_allowlist
+    for segment in verdict.segments:
+        entry = allowed.covers(segment.argv) if segment.rule == "granted" else None
+        if entry is not None:
+            allowed.note_use(entry)
 
 
 def _verdict(agent: Agent[Any], text: str, cwd: str, child: Mapping[str, str]) -> CommandVerdict:
