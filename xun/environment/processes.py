@@ -32,6 +32,7 @@ class ProcessTable:
         self.tag = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._groups: dict[int, subprocess.Popen[bytes]] = {}
+        self._used = False
         self._lock = threading.Lock()
 
     def new_tag(self) -> str:
@@ -63,6 +64,7 @@ class ProcessTable:
         )
         with self._lock:
             self._groups[popen.pid] = popen
+            self._used = True
         return popen
 
     def settle(self, pgid: int) -> bool:
@@ -83,8 +85,11 @@ class ProcessTable:
         """End every group, and every process that carries our tag."""
         with self._lock:
             groups, self._groups = list(self._groups.values()), {}
+            used, self._used = self._used, False
         if groups:
             _end(groups, GRACE)
+        if used:
+            # What left its group may be all that is left.
             sweep(self.tag)
 
 
@@ -156,8 +161,14 @@ class LocalProcess:
         return self._table.settle(self.pid)
 
     def kill(self, grace: float = 0.0) -> None:
-        """End its group, and what left the group but carries its tag."""
+        """End its group, and what left the group but is its offspring or carries its tag."""
+        offspring = _descendants(self.pid) if self.poll() is None else []
         self._table.end(self._popen, grace)
+        for number, start in offspring:
+            facts = _facts(number)
+            if facts is not None and facts[1] == start:  # else the number is a stranger's by now
+                with contextlib.suppress(OSError):
+                    os.kill(number, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_WAITED)
         sweep(self._tag)
@@ -188,6 +199,32 @@ def sweep(tag: str) -> None:
                     found = True
         if not found:
             return
+
+
+def _descendants(pid: int) -> list[tuple[int, bytes]]:
+    """Return number and start of the processes below *pid* whose parents still live; Linux only."""
+    children: dict[int, list[tuple[int, bytes]]] = {}
+    for number in _numbers("/proc"):
+        facts = _facts(number)
+        if facts is not None:
+            children.setdefault(facts[0], []).append((number, facts[1]))
+    found: list[tuple[int, bytes]] = []
+    above = [pid]
+    while above:
+        below = children.get(above.pop(), [])
+        found += below
+        above += [number for number, _ in below]
+    return found
+
+
+def _facts(number: int) -> tuple[int, bytes] | None:
+    """Return the parent and the start time of a process; None when it is gone."""
+    try:
+        with open(f"/proc/{number}/stat", "rb") as stream:
+            fields = stream.read().rsplit(b")", 1)[1].split()
+        return int(fields[1]), fields[19]
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _there(stream: IO[bytes] | None) -> IO[bytes]:

@@ -73,6 +73,7 @@ class _Program:
             CancelledError: The run was cancelled.
         """
         work = asyncio.ensure_future(in_thread(self._work))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may end unheard
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:

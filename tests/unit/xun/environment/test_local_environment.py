@@ -106,6 +106,30 @@ def test_kill_reaches_the_whole_tree(environment):
     process.close()
 
 
+def test_kill_reaches_what_hides_from_it(environment, tmp_path):
+    """Out of the group, and without any variable: but still a child of what runs."""
+    process = environment.spawn("env -i setsid bash -c 'echo $$ > pid; sleep 411; true' & sleep 412")
+    deadline = time.monotonic() + 5
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.close()
+    hidden = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/stat")
+    while hidden.exists() and ") Z " not in hidden.read_text():
+        assert time.monotonic() < deadline + 5
+        time.sleep(0.02)
+
+
+def test_what_left_its_group_ends_with_the_environment_too(environment):
+    process = environment.spawn("setsid sleep 413 > /dev/null 2>&1 < /dev/null & sleep 0.2")
+    assert process.wait(10) == 0 and not process.left_running()
+    process.close()
+    assert carrying(process.tag)
+    environment.close()
+    assert gone(process.tag)
+
+
 def test_kill_leaves_other_processes_of_the_environment(environment):
     other, process = environment.spawn("sleep 405"), environment.spawn("sleep 406")
     process.kill()
