@@ -11,10 +11,13 @@ from typing import Annotated, Any
 
 import pytest
 
+from tests.fakes.fake_session import FakeSession, places
 from tests.fakes.runs import calls, of, scripted, stream, tool_texts
 from xun import Agent, Result, ToolBox, ToolCallContext, ToolCallFormatError, tool_attr
 from xun.events import ToolOutput as Progress
 from xun.tools.function import Function
+from xun_cli.commands.registry import CommandContext, default_registry
+from xun_cli.settings import Settings
 
 SEARCH = {
     "type": "object",
@@ -237,6 +240,15 @@ def test_row_12_either_name_disables(name: str):
     assert len(box.enable(name).list_tools()) == 1
 
 
+async def test_row_12_the_person_calls_by_either_name(tmp_path: Path):
+    session = FakeSession(tmp_path)
+    session.agent.toolbox.register(add)
+    ctx = CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
+    for name in ("math.add", "math_add"):
+        result = await default_registry().run(ctx, f"/tool {name} a=1 b=2")
+        assert result.ok and result.outputs[0].plain() == "math.add 3"
+
+
 def test_row_12_name_disabled_beforehand():
     assert ToolBox().disable("math_add").register(add).list_tools() == []
 
@@ -337,6 +349,14 @@ async def test_generator_yields_progress_and_returns_the_result():
     box = ToolBox(work)
     assert box.list_tools_json()[0]["function"]["parameters"]["required"] == ["steps"]
     assert box.call_tool(Agent(), "work", {"steps": 0}).unwrap() == "0 done"
+
+
+def test_generator_has_no_type_of_its_result_in_the_stub():
+    def work(steps: int) -> Iterator[str]:
+        """Work."""
+        yield ""
+
+    assert "async def work(*, steps: int) -> Any:" in ToolBox(work).stub()
 
 
 def test_generator_that_raises_is_an_error():

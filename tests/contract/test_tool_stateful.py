@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from tests.fakes.runs import calls, scripted, tool_texts
 from xun import (
     Agent,
+    CancelledError,
     Hooks,
     ToolBox,
     ToolCallContext,
@@ -435,3 +436,25 @@ async def test_question_of_an_async_class_tool_is_asked_in_the_loop_of_its_calle
     await agent.instruct("go").aexecute()
     assert tool_texts(agent) == ["[true, true]"] and chooser.loops == [asyncio.get_running_loop()] * 4
     agent.finalize()
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, CancelledError])
+def test_what_ends_a_process_passes_through_the_loop_of_a_tool(kind: type[BaseException]):
+    class Ending(Asker):
+        async def run(self, ctx: ToolCallContext[Any], args: CountArgs) -> list[bool]:
+            raise kind("enough")
+
+    agent = Agent(toolbox=ToolBox(Ending)).initialize()
+    with pytest.raises(kind):
+        agent.tool.Ending()
+    agent.finalize()
+
+
+def test_class_that_can_not_be_made_is_an_error_of_the_call():
+    class Unmade(Counter):
+        def __init__(self, config: Any = None) -> None:
+            raise OSError("no room")
+
+    result = ToolBox(Unmade).call_tool(Agent(), "count", {})
+    assert "could not be started in 3 attempts: no room" in result.unwrap_err().error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun.errors import ToolError
 from xun.tools.context import ToolCallContext
-from xun.tools.running import HOME, in_thread
+from xun.tools.running import HOME, ToolExit, in_thread
 from xun.tools.stateful import StatefulTool
 
 if TYPE_CHECKING:
@@ -50,8 +50,18 @@ class LoopThread:
         self._loop.close()
 
     def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run *coroutine* in the loop, with the context variables of the caller."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        """Run *coroutine* in the loop, with the context variables of the caller.
+
+        What would end the loop, such as SystemExit, comes as `ToolExit`.
+        """
+
+        async def kept() -> Any:
+            try:
+                return await coroutine
+            except (KeyboardInterrupt, SystemExit) as exc:
+                raise ToolExit(exc) from None
+
+        return asyncio.run_coroutine_threadsafe(kept(), self._loop)
 
     def stop(self) -> None:
         """End the loop; what still runs in it is cancelled."""
@@ -129,7 +139,10 @@ class Live:
             made = self._home.submit(in_turn())
         finally:
             HOME.reset(mark)
-        return await asyncio.wrap_future(made)
+        try:
+            return await asyncio.wrap_future(made)
+        except ToolExit as exc:
+            raise exc.cause from None
 
 
 def _in_time(call: Callable[[], Any], timeout: float, name: str) -> Future[None] | None:
@@ -216,8 +229,8 @@ class Instances:
         """
         cause: Exception | None = None
         for _ in range(max(1, attempts)):
-            live = Live(self._cls, self._config, self._name)
             try:
+                live = Live(self._cls, self._config, self._name)
                 live.start(timeout)
             except Exception as exc:  # noqa: BLE001 - the boundary of foreign code
                 cause = exc

@@ -32,7 +32,6 @@ def drained(func: Callable[..., Any]) -> Callable[..., Any]:
         plain = plain.func
     if inspect.isasyncgenfunction(plain if inspect.isroutine(plain) else type(plain).__call__):
 
-        @functools.wraps(plain, assigned=("__name__", "__doc__"), updated=())
         async def collect(ctx: ToolCallContext[Any], /, *args: Any, **kwargs: Any) -> Any:
             last = None
             async with aclosing(func(*args, **kwargs)) as values:
@@ -42,7 +41,6 @@ def drained(func: Callable[..., Any]) -> Callable[..., Any]:
 
         return collect
 
-    @functools.wraps(plain, assigned=("__name__", "__doc__"), updated=())
     def gather(ctx: ToolCallContext[Any], /, *args: Any, **kwargs: Any) -> Any:
         last = None
         with closing(func(*args, **kwargs)) as values:
