@@ -104,7 +104,7 @@ RULES: tuple[Rule, ...] = (
     _log(
         "log",
         ("git log --oneline -5", "git log -p -2 -- a", "git log --grep=/etc/passwd", "git log --format='{%h,%s}' -3"),
-        ("git log -p --ext-diff",),
+        ("git log -p --ext-diff", "git log --remerge-diff", "git log --diff-merges=remerge"),
     ),
     _log(
         "show",
@@ -200,12 +200,16 @@ RULES: tuple[Rule, ...] = (
         "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix "
         "--show-cdup --symbolic "
         "--symbolic-full-name --all --branches=?: --tags=?: --remotes=?: --glob=: --exclude=: "
-        "--show-superproject-working-tree "
+        ""
         "--revs-only --no-revs --flags --no-flags --default=: --since=: --until=: --path-format=: --not "
         "--show-object-format=?: "
         "--end-of-options --show-ref-format --disambiguate=:",
         allows=("git rev-parse HEAD", "git rev-parse --abbrev-ref HEAD", "git rev-parse main@{upstream}"),
-        asks=("git rev-parse --resolve-git-dir /x", "git rev-parse --parseopt"),
+        asks=(
+            "git rev-parse --resolve-git-dir /x",
+            "git rev-parse --parseopt",
+            "git rev-parse --show-superproject-working-tree",
+        ),
     ),
     Rule(
         ("git", "rev-list"),
