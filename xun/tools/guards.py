@@ -108,7 +108,7 @@ class Guarding:
     def may_ask(self, agent: Agent[Any], tool: Function) -> bool:
         """Tell whether the call of *tool* may need a question first; most need none, and this is quick."""
         if tool.is_plain or not (tool.attr.approval or tool.attr.destructive):
-            policy = agent.state.get("__builtin_tool_policy")
+            policy = getattr(agent, "state", {}).get("__builtin_tool_policy")
             if policy is None or getattr(policy, "mode", "plan") != "plan":
                 return False
         return self._player is None and not self._dry_run
