@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from xun.environment.base import CallTool, EnvironmentUnusable, Write
+from xun.environment.container import ASK_SECONDS, Container, ask, shortened
 from xun.environment.files import WorkspaceFiles
 from xun.environment.local import argument_vector
 from xun.environment.processes import TAG, LocalProcess, ProcessTable
@@ -19,8 +20,6 @@ from xun_policies.workspace import Workspace
 
 DEFAULT_IMAGE = "python:3.12-slim"
 """The image when none is named; any with bash will do for commands, one with python3 for code."""
-_ASK_SECONDS = 15.0
-_START_SECONDS = 600.0
 _OF_THIS_MACHINE = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _OF_THE_CLIENT = re.compile(r"PATH|HOME|DOCKER_.*|LD_.*|DYLD_.*|XDG_.*|SSH_.*|GO.*|.*_PROXY|.*_proxy", re.S)
 
@@ -54,7 +53,7 @@ done
 
 
 class DockerEnvironment(WorkspaceFiles):
-    """Runs everything in one container, made at first use and removed by `close`.
+    """Runs everything in one container, made at first use; it ends with `close`, and with this process at the latest.
 
     The folders of the workspace are mounted at their own paths; git's hooks and settings and ``.xun`` in them are
     read-only. What else is changed inside, such as an installed package, lasts as long as the container.
@@ -76,8 +75,7 @@ class DockerEnvironment(WorkspaceFiles):
         self._table = ProcessTable()
         self._shield = Shield()
         self._lock = threading.Lock()
-        self._container: str | None = None
-        self._program: str | None = None
+        self._container: Container | None = None
 
     def spawn(
         self,
@@ -92,20 +90,29 @@ class DockerEnvironment(WorkspaceFiles):
         Raises:
             EnvironmentUnusable: There is no docker command, no engine, or the container can't be started.
         """
-        program, container = self._ready()
+        container = self._ready()
         given = child_environment(os.environ) if env is None else env
         tag = self._table.new_tag()
         words, client = _variables({**given, TAG: tag})
-        argv = [program, "exec", *(["--interactive"] if stdin else []), "--workdir", cwd or self.workspace, *words]
-        argv += [container, *argument_vector(command)]
+        argv = [
+            container.program,
+            "exec",
+            *(["--interactive"] if stdin else []),
+            "--workdir",
+            cwd or self.workspace,
+            *words,
+        ]
+        argv += [container.name, *argument_vector(command)]
         return _DockerProcess(self, self._table, self._table.popen(argv, "/", client, stdin), tag)
 
-    def _ready(self) -> tuple[str, str]:
+    def _ready(self) -> Container:
         with self._lock:
+            if self._container is not None and not self._container.running:
+                self._container.remove()
+                self._container = None
             if self._container is None:
-                self._program = self._client()
-                self._container = self._start(self._program)
-            return str(self._program), self._container
+                self._container = self._start(self._client())
+            return self._container
 
     def _client(self) -> str:
         found = find_program("docker", self._workspace.roots)
@@ -114,59 +121,56 @@ class DockerEnvironment(WorkspaceFiles):
                 "The docker environment needs the docker command, and PATH has none outside of the workspace; "
                 "install Docker, or set environment to local."
             )
-        done = _ask([found, "version", "--format", "{{.Server.Version}}"], _ASK_SECONDS)
+        done = ask([found, "version", "--format", "{{.Server.Version}}"])
         if isinstance(done, str) or done.returncode:
+            said = shortened(done if isinstance(done, str) else done.stderr)
             raise EnvironmentUnusable(
-                f"The docker environment needs a running engine, and docker reached none ({_said(done)}); "
+                f"The docker environment needs a running engine, and docker reached none ({said}); "
                 "start it, or set environment to local."
             )
         return found
 
-    def _start(self, program: str) -> str:
-        name = f"xun-{secrets.token_hex(8)}"
-        argv = [program, "run", "--detach", "--rm", "--init", "--name", name, "--label", "xun=environment"]
-        argv += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", f"{os.getuid()}:{os.getgid()}"]
+    def _start(self, program: str) -> Container:
+        options = ["--label", "xun=environment", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+        options += ["--user", f"{os.getuid()}:{os.getgid()}", "--workdir", self.workspace]
         if not self._network:
-            argv += ["--network", "none"]
+            options += ["--network", "none"]
         for root in self._writable:
-            argv += ["--mount", _mount(root, writable=True)]
+            options += ["--mount", _mount(root, writable=True)]
         for pin in self._shield.pins(self._folders):
-            argv += ["--mount", _mount(pin.path, writable=pin.writable)]
-        argv += ["--workdir", self.workspace, "--entrypoint", "sleep", self._image, "infinity"]
-        done = _ask(argv, _START_SECONDS)
-        if isinstance(done, str) or done.returncode:
+            options += ["--mount", _mount(pin.path, writable=pin.writable)]
+        container = Container(program, f"xun-{secrets.token_hex(8)}", options, self._image)
+        problem = container.problem()
+        if problem:
+            container.remove()
             self._shield.close()
             raise EnvironmentUnusable(
-                f"The container of image {self._image} could not be started ({_said(done)}); "
+                f"The container of image {self._image} could not be started ({problem}); "
                 "name another image as docker:IMAGE, or set environment to local."
             )
-        return name
+        return container
 
     def count(self, tag: str) -> int:
         """Return how many processes in the container carry *tag*."""
-        done = self._inside([*argument_vector(_COUNT), f"{TAG}={tag}"])
+        container = self._container
+        done = None if container is None else container.inside([*argument_vector(_COUNT), f"{TAG}={tag}"])
         return int(done.stdout) if done is not None and done.stdout.strip().isdigit() else 0
 
     def end(self, tag: str, grace: float) -> None:
         """End what carries *tag* in the container; where that can't be done, the container goes."""
-        done = self._inside([*argument_vector(_END), f"{TAG}={tag}", str(round(grace * 10))], grace)
+        container = self._container
+        if container is None:
+            return
+        words = [*argument_vector(_END), f"{TAG}={tag}", str(round(grace * 10))]
+        done = container.inside(words, ASK_SECONDS + grace)
         if done is None or done.returncode:
             self._remove()
 
-    def _inside(self, argv: Sequence[str], more: float = 0.0) -> subprocess.CompletedProcess[str] | None:
-        with self._lock:
-            program, container = self._program, self._container
-        if program is None or container is None:
-            return None
-        done = _ask([program, "exec", container, *argv], _ASK_SECONDS + more)
-        return None if isinstance(done, str) else done
-
     def _remove(self) -> None:
         with self._lock:
-            program, container = self._program, self._container
-            self._container = None
-        if program is not None and container is not None:
-            _ask([program, "rm", "--force", "--volumes", container], 4 * _ASK_SECONDS)
+            container, self._container = self._container, None
+        if container is not None:
+            container.remove()
 
     def run_code(
         self,
@@ -237,24 +241,3 @@ def _mount(path: str, *, writable: bool) -> str:
     """Return a bind mount at the same path, as the one line of CSV that docker reads."""
     fields = ["type=bind", f"source={path}", f"target={path}", *([] if writable else ["readonly"])]
     return ",".join('"' + field.replace('"', '""') + '"' for field in fields)
-
-
-def _ask(argv: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str] | str:
-    try:
-        return subprocess.run(
-            argv,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        return str(exc)
-
-
-def _said(done: subprocess.CompletedProcess[str] | str) -> str:
-    text = done if isinstance(done, str) else done.stderr.strip() or f"exit code {done.returncode}"
-    return " ".join(text.split())[-300:]

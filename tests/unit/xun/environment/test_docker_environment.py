@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -80,7 +83,7 @@ def test_the_container_is_shut_in(environment, workspace, bin_folder):
         mount(f"{root}/.git/config", "readonly"),
         mount(f"{root}/.xun", "readonly"),
     ]
-    assert run[-4:] == ["--entrypoint", "sleep", DEFAULT_IMAGE, "infinity"]
+    assert run[-3:] == ["--entrypoint", "cat", DEFAULT_IMAGE]
 
 
 def test_what_had_to_be_made_goes_again(environment, workspace, bin_folder):
@@ -91,6 +94,30 @@ def test_what_had_to_be_made_goes_again(environment, workspace, bin_folder):
     [remove] = asked(bin_folder, "rm")
     [run] = asked(bin_folder, "run")
     assert remove[-1] == run[run.index("--name") + 1]
+
+
+def test_the_container_ends_with_a_process_that_is_killed(bin_folder, tmp_path):
+    """Its program waits for the end of its input, and the pipe is closed by the system whatever happens to us."""
+    script = (
+        "import os, signal, sys\nfrom xun import Workspace\nfrom xun.environment import DockerEnvironment\n"
+        "environment = DockerEnvironment(Workspace(sys.argv[1]))\nenvironment.spawn('true').wait()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    (tmp_path / "project").mkdir()
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "project")], check=False)
+    assert done.returncode == -signal.SIGKILL and len(asked(bin_folder, "run")) == 1
+    deadline = time.monotonic() + 5
+    while any(path.name.startswith("xun-") for path in bin_folder.iterdir()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_container_that_ended_is_started_anew(environment, bin_folder):
+    finished(environment.spawn("true"))
+    environment._container._keeper.kill()
+    environment._container._keeper.wait()
+    assert finished(environment.spawn("echo anew"))[1] == b"anew\n"
+    assert len(asked(bin_folder, "run")) == 2
 
 
 def test_network_and_image_are_chosen(bin_folder, workspace):
