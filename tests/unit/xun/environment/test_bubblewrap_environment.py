@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -107,8 +108,7 @@ def test_what_does_not(environment, workspace, isolated_environment, command):
     (isolated_environment / ".netrc").write_text("hush")
     (workspace.workdir / ".git/hooks").mkdir(parents=True)
     (workspace.workdir / ".git/config").write_text("[core]\n")
-    canary = Path("/tmp/xun-canary")
-    canary.touch()
+    canary = Path(tempfile.mkdtemp(prefix="canary", dir="/tmp"))
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]
     env = {
@@ -121,7 +121,7 @@ def test_what_does_not(environment, workspace, isolated_environment, command):
         assert run(environment, command, env=env)[0] != 0
     finally:
         server.close()
-        canary.unlink()
+        canary.rmdir()
     assert (workspace.workdir / ".git/config").read_text() == "[core]\n"
 
 
