@@ -125,6 +125,25 @@ def test_row_09_other_drafts_by_their_name():
     assert "pair.0: expected string" in refused(tool, {"pair": [1]})
 
 
+def test_row_09_faults_of_unions_patterns_and_open_parameters():
+    tool = Function.from_schema(
+        "tool",
+        "",
+        {
+            "properties": {"either": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "any": True},
+            "patternProperties": {"^x": {"type": "integer"}},
+            "additionalProperties": False,
+        },
+        lambda **more: more,
+    )
+    assert call(tool, {"x1": 1, "any": [], "either": 2}).unwrap() == {"x1": 1, "any": [], "either": 2}
+    assert refused(tool, {"x1": 1, "either": [1] * 99, "y": 1}).splitlines()[1:] == [
+        "y: no such parameter (it takes: either, any)",
+        "either: expected string or integer, got list",
+    ]
+    assert "async def tool(*, either: str | int = ..., any: Any = ...)" in ToolBox(tool).stub()
+
+
 def test_row_20_context_goes_to_functions_with_a_given_schema():
     def where(ctx: ToolCallContext[dict[str, int]], key: str) -> str:
         return f"{ctx.tool_name} {ctx.value[key]}"

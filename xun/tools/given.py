@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -114,12 +115,10 @@ class GivenSignature:
                     yield f"{'.'.join([*place, name])}: required, but missing"
         elif error.validator == "additionalProperties" and error.validator_value is False:
             for name in error.instance:
-                if name not in error.schema.get("properties", {}):
+                if not _known(error.schema, name):
                     yield f"{'.'.join([*place, name])}: no such parameter (it takes: {self._offered(error.schema)})"
-        elif error.validator == "type":
-            kinds = error.validator_value
-            wanted = kinds if isinstance(kinds, str) else " or ".join(kinds)
-            yield f"{where}: expected {wanted}, got {type(error.instance).__name__}"
+        elif kinds := _wanted_types(error):
+            yield f"{where}: expected {' or '.join(kinds)}, got {type(error.instance).__name__}"
         elif error.validator in ("enum", "const"):
             values = error.validator_value if error.validator == "enum" else [error.validator_value]
             yield f"{where}: expected {' or '.join(json.dumps(v) for v in values)}"[:_SHOWN_TEXT]
@@ -146,6 +145,23 @@ class GivenSignature:
                 raise ToolCallFormatError(f"Tool {self.tool}: parameter {name}: {exc}") from None
             changed = {**changed, name: parsed}
         return changed
+
+
+def _known(schema: Mapping[str, Any], name: str) -> bool:
+    patterns = schema.get("patternProperties", {})
+    return name in schema.get("properties", {}) or any(re.search(pattern, name) for pattern in patterns)
+
+
+def _wanted_types(error: Any) -> list[str]:
+    """Return the types that would have done, where the type is all that is wrong."""
+    if error.validator == "type":
+        kinds = error.validator_value
+        return [kinds] if isinstance(kinds, str) else list(kinds)
+    if error.validator not in ("anyOf", "oneOf") or not error.context:
+        return []
+    if any(part.validator != "type" or part.relative_path for part in error.context):
+        return []
+    return list(dict.fromkeys(kind for part in error.context for kind in _wanted_types(part)))
 
 
 def _is_array(schema: Mapping[str, Any]) -> bool:

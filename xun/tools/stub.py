@@ -34,7 +34,9 @@ def _function(name: str, tool: Function, classes: Classes) -> str:
     types = Types(schema.get("$defs", {}), classes)
     required = set(schema.get("required", ()))
     parts = []
-    for key, item in schema.get("properties", {}).items():
+    # A schema that was given may have true for "anything".
+    items = {key: item if isinstance(item, dict) else {} for key, item in schema.get("properties", {}).items()}
+    for key, item in items.items():
         if not key.isidentifier() or keyword.iskeyword(key):
             parts.append("**more: Any")
             continue
@@ -46,9 +48,7 @@ def _function(name: str, tool: Function, classes: Classes) -> str:
     line = f"async def {name}({', '.join(parts)}) -> {_returned(tool, types)}:"
     if len(line) > 100:
         line = f"async def {name}(\n    " + ",\n    ".join(parts) + f",\n) -> {_returned(tool, types)}:"
-    notes = [
-        f"{key}: {item['description']}" for key, item in schema.get("properties", {}).items() if "description" in item
-    ]
+    notes = [f"{key}: {item['description']}" for key, item in items.items() if "description" in item]
     return f"{line}\n{_docstring(tool.description, notes)}"
 
 
