@@ -18,6 +18,7 @@ from xun.agent.questions import Asking
 from xun.agent.resuming import Resuming
 from xun.agent.runner import CallerRunner, Portal, SyncRunner, ThreadRunner, refuse_running_loop
 from xun.agent.state import RunState
+from xun.agent.subagent import Nesting
 from xun.choice import Chooser
 from xun.errors import ToolConflict
 from xun.events import Event
@@ -41,7 +42,7 @@ POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(RunState, Resuming, Asking, Approving, Placed, DirectCalls, Generic[S]):
+class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls, Generic[S]):
     """A model with tools in a workspace.
 
     Args:

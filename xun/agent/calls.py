@@ -134,7 +134,7 @@ class ToolPhase:
     async def _one(self, index: int, call: HookedCall, opened: OpenCall) -> None:
         run, scope = self._run, self._run.scope(opened.id)
         scope.journal = opened.journal
-        opened.journal.begin()
+        opened.journal.begin(opened.id)
         try:
             result, _, content = await self._made(call, opened.id, scope)
         except Suspend as exc:

@@ -81,7 +81,12 @@ class OpenCall:
             self.arguments = answer
             self.journal = CallJournal(approved=True, edited=answer)
         else:
-            self.journal.add({**question, "outcome": _outcome(self.id, question, answer)})
+            self.answer({**question, "outcome": _outcome(self.id, question, answer)})
+        self.answered = True
+
+    def answer(self, record: dict[str, Any]) -> None:
+        """Take an answer in the form in which a journal keeps it."""
+        self.journal.add(record)
         self.answered = True
 
     def to_json(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from xun.choice import ChoiceOutcome, ChoiceRequest, Chooser, Option
 from xun.errors import CancelledError, Denied
 from xun.events import Notice
 from xun.tools.running import HOME, run_blocking
-from xun.tools.suspend import CALL, CallJournal, Suspend, question_json
+from xun.tools.suspend import CALL, CallJournal, Suspend
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -78,7 +78,7 @@ async def _answer(agent: Agent[Any], request: ChoiceRequest, journal: CallJourna
         return cast("ChoiceOutcome[Any]", outcome)
     if journal is None:
         raise NobodyToAsk(request.prompt)
-    raise Suspend(question_json(request))
+    raise Suspend(journal.question(request))
 
 
 @contextmanager

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xun.agent.loop import Run
-from xun.agent.paused import VERSION, Paused, PendingCall, check_version, message_from_json, message_json
+from xun.agent.paused import VERSION, OpenCall, Paused, PendingCall, check_version, message_from_json, message_json
 from xun.agent.runner import CallerRunner, SyncRunner, ThreadRunner, refuse_running_loop
 from xun.errors import ConfigError
+from xun.events import Event
 from xun.messages import Usage
 from xun.result import ErrorInfo, Result
 from xun_policies.store import PolicyState
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.tools.toolbox import ToolBox
 
 A = TypeVar("A", bound="Resuming")
 
@@ -97,6 +100,10 @@ class Resuming:
             if isinstance(answer, dict) and call_id in names:
                 toolbox.prepare(agent, names[call_id], answer, context)
         paused.take(answers)
+        return self._go_on(paused, runner, toolbox, context, schema)
+
+    def _go_on(self, paused: Paused, runner: SyncRunner, toolbox: ToolBox, context: Any, schema: Any = None) -> Run:
+        agent = cast("Agent[Any]", self)
         return agent.begin(
             lambda: Run(
                 agent,
@@ -109,6 +116,23 @@ class Resuming:
                 paused=paused,
             )
         )
+
+    # -- for sub-agents -----------------------------------------------------------------------
+
+    def open_calls(self) -> list[OpenCall]:
+        """Return the calls that wait for an answer, to give them one."""
+        return [] if self._paused is None else [call for call in self._paused.calls if call.waits]
+
+    async def events_on(self, context: Any) -> AsyncGenerator[Event, None]:
+        """Go on with a run that waited and has answers, else begin one; as `Agent.events`."""
+        agent, paused = cast("Agent[Any]", self), self._paused
+        if paused is None:
+            stream = agent.events(context=context)
+        else:
+            stream = self._go_on(paused, ThreadRunner(), agent.toolbox_with(None), context).events()
+        async with aclosing(stream) as events:
+            async for event in events:
+                yield event
 
     def save(self) -> dict[str, Any]:
         """Return the agent's history, permissions, waiting run and shared state as JSON values.

@@ -30,6 +30,7 @@ class RunState:
         turn: How many inputs there were.
         listener: Gets the events that are recorded while nothing runs.
         last_result: How the last run ended.
+        background: The sub-agents that work beside its runs.
     """
 
     def __init__(self, hooks: Hooks, parent: Agent[Any] | None) -> None:
@@ -41,6 +42,7 @@ class RunState:
         self.turn = 0
         self.listener: Callable[[Event], None] | None = None
         self.last_result: Result[Any, ErrorInfo] = Result.Err(ErrorInfo("No run has ended yet."))
+        self.background: list[Agent[Any]] = []
         self._steers: list[str] = []
         self._run: Run | None = None
         self._run_lock = threading.Lock()
@@ -67,10 +69,12 @@ class RunState:
         return texts
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """End the running turn, from any thread; sub-agents end with it."""
+        """End the running turn, from any thread; sub-agents end with it, those in the background too."""
         run = self._run
         if run is not None:
             run.token.cancel(reason)
+        for child in tuple(self.background):
+            child.cancel(reason)
 
     def new_token(self) -> CancelToken:
         """Return a token for a new run; the parent's cancellation reaches it."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from xun.errors import ToolError
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
+    from xun.tools.function import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,49 @@ class AgentGetterParam:
 
     tool_context: ToolCallContext[Any]
     name: str | None = None
+
+
+class Nesting:
+    """The part of an agent that works for others; mixed into `Agent`."""
+
+    def as_tool(self, name: str, description: str, *, max_depth: int = 4) -> Function:
+        """Return a tool that gives a task to this agent: to register with the toolbox of another one.
+
+        Each call begins a conversation of its own, with this agent's model (None: the caller's), system text, tools,
+        workspace, limits and hooks, and asks through the caller's chooser where it has none.
+
+        Args:
+            name: The tool's name, and the sub-agent's.
+            description: What the model reads about it.
+            max_depth: How many generations of sub-agents there may be.
+        """
+        return _tool_of(cast("Agent[Any]", self), name, description, max_depth)
+
+
+def _tool_of(agent: Agent[Any], name: str, description: str, max_depth: int) -> Function:
+    from xun.agent.agent import Agent
+    from xun.agent.children import adopt, check_depth, run_child
+    from xun.tools.context import ToolCallContext
+    from xun.tools.function import Function
+
+    async def give(ctx: ToolCallContext[Any], task: str) -> str:
+        parent = ctx.agent
+        check_depth(parent, max_depth)
+        model = agent.model or parent.model
+        child: Agent[Any] = Agent(
+            None, model, agent.toolbox, agent.workspace, agent.config, agent.chooser, agent.hooks, parent=parent
+        )
+        child.system(agent.system_text())
+        adopt(parent, child, name, dry_run=ctx.dry_run)
+        result = await run_child(parent, child, task, ctx.value)
+        if result.is_err():
+            raise ToolError(f"{name} failed: {result.unwrap_err().error}")
+        return str(result.unwrap())
+
+    give.__doc__ = description
+    # Annotations are looked up where the function was written, which does not know this one by its name.
+    give.__annotations__["ctx"] = ToolCallContext
+    return Function.from_function(give, name=name)
 
 
 def depth_of(agent: Agent[Any]) -> int:

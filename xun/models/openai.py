@@ -113,6 +113,16 @@ class OpenAIModel:
             if self._spare is None:
                 self._spare = self._new_client()
 
+    def with_name(self, name: str) -> OpenAIModel:
+        """Return another model of the same server, with the same key; what it can do goes by its name."""
+        return OpenAIModel(
+            name,
+            base_url=self.base_url,
+            api_key=self._key,
+            headers={key: value.reveal() for key, value in self._headers.items()},
+            timeout=self._timeout,
+        )
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer *request* as a stream; one try, `xun.models.retry` makes several of it.
 

@@ -18,7 +18,7 @@ class Suspend(BaseException):
     of its own does not take it for one.
 
     Attributes:
-        question: The question as `question_json` writes it; None as a chooser makes it.
+        question: The question as `CallJournal.question` writes it; None as a chooser makes it.
     """
 
     def __init__(self, question: dict[str, Any] | None = None) -> None:
@@ -26,12 +26,15 @@ class Suspend(BaseException):
         self.question = question
 
 
+_IDENTITY = ("kind", "prompt", "subject", "agent", "call")
+
+
 @dataclass(slots=True)
 class CallJournal:
     """What one call has been answered and has done, over all of its attempts.
 
     Attributes:
-        answers: ``{"kind", "prompt", "subject", "outcome"}`` in the order in which they were given.
+        answers: ``{"kind", "prompt", "subject", "agent", "call", "outcome"}`` in the order in which they were given.
         steps: The values of ``ctx.step`` by their keys.
         approved: The next question of this call is answered with yes, whatever it is: the person wrote the arguments.
         edited: The arguments as the person changed them, or None.
@@ -42,14 +45,21 @@ class CallJournal:
     approved: bool = False
     edited: dict[str, Any] | None = None
     _used: set[int] = field(default_factory=set)
+    _children: int = 0
+    _call: str = ""
 
-    def begin(self) -> None:
-        """Start an attempt: every answer is good for one question again."""
-        self._used = set()
+    def begin(self, call_id: str) -> None:
+        """Start an attempt of the call *call_id*: every answer is good for one question again."""
+        self._used, self._children, self._call = set(), 0, call_id
+
+    def next_child(self) -> str:
+        """Return the key of the next sub-agent of this attempt; the same one has the same key in every attempt."""
+        self._children += 1
+        return f"sub-agent {self._children}"
 
     def answer_to(self, request: ChoiceRequest) -> ChoiceOutcome[Any] | None:
         """Return the answer that was given to *request* in an earlier attempt, or None."""
-        found = self.take(_identity(request))
+        found = self.take(self.question(request))
         if found is not None:
             return ChoiceOutcome(**found["outcome"])
         if self.approved:
@@ -60,17 +70,40 @@ class CallJournal:
         return None
 
     def take(self, asked: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the first unused answer to a question of this kind, prompt and subject."""
+        """Return the first unused answer to the question *asked*, or None."""
         for index, item in enumerate(self.answers):
-            if index not in self._used and all(item[key] == asked[key] for key in ("kind", "prompt", "subject")):
+            if index not in self._used and _same(item, asked):
                 self._used.add(index)
                 return item
         return None
 
+    def hand_over(self, asked: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer to the question *asked* of a sub-agent, which keeps it from now on, or None."""
+        for index, item in enumerate(self.answers):
+            if not item.get("handed_over") and _same(item, asked):
+                self.answers[index] = {**item, "handed_over": True}
+                return item
+        return None
+
+    def question(self, request: ChoiceRequest) -> dict[str, Any]:
+        """Return *request*, which this call asks, as JSON values: what a person has to know, and who asks."""
+        return {
+            "kind": request.kind,
+            "prompt": request.prompt,
+            "subject": subject_of(request),
+            "agent": request.agent,
+            "call": self._call,
+            "options": [option.value for option in request.options],
+            "default": request.default,
+            "allow_extra": request.allow_extra,
+            "message": request.message or "".join(f"--- {file.path}\n{file.diff}" for file in request.files),
+        }
+
     def keep(self, request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> None:
         """Remember *outcome*; a grant is in the policy by itself, so that only its yes is kept here."""
         choice = ONCE if outcome.choice == GRANT else outcome.choice
-        self.add({**_identity(request), "outcome": _outcome_json(outcome, choice)})
+        asked = self.question(request)
+        self.add({**{key: asked[key] for key in _IDENTITY}, "outcome": _outcome_json(outcome, choice)})
         self._used.add(len(self.answers) - 1)
 
     def add(self, answer: dict[str, Any]) -> None:
@@ -97,20 +130,8 @@ class CallJournal:
         return cls(list(data["answers"]), dict(data["steps"]), bool(data["approved"]), data["edited"])
 
 
-def question_json(request: ChoiceRequest) -> dict[str, Any]:
-    """Return *request* as JSON values: what a person has to know, and what the answer is matched by."""
-    return {
-        **_identity(request),
-        "agent": request.agent,
-        "options": [option.value for option in request.options],
-        "default": request.default,
-        "allow_extra": request.allow_extra,
-        "message": request.message or "".join(f"--- {file.path}\n{file.diff}" for file in request.files),
-    }
-
-
-def _identity(request: ChoiceRequest) -> dict[str, Any]:
-    return {"kind": request.kind, "prompt": request.prompt, "subject": subject_of(request)}
+def _same(answer: dict[str, Any], asked: dict[str, Any]) -> bool:
+    return all(answer[key] == asked[key] for key in _IDENTITY)
 
 
 def _outcome_json(outcome: ChoiceOutcome[Any], choice: Any) -> dict[str, Any]:
