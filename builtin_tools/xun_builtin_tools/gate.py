@@ -24,28 +24,13 @@ from xun_builtin_tools.diffs import file_diff
 from xun_builtin_tools.risk_agent import assess
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
 from xun_policies.decision import Decision
-from xun_policies.shell.environment import child_environment
+from xun_policies.shell.environment import child_environment, is_inert
 from xun_policies.store import DecisionRecord
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
     from xun_policies.workspace import ResolvedPath
-
-INERT_ENVIRONMENT = frozenset(
-    {
-        "CI",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "TZ",
-        "LANG",
-        "LC_ALL",
-        "PYTHONUNBUFFERED",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONHASHSEED",
-    }
-)
-"""Variables that a call may set without a question: they change how output looks, not what runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +208,7 @@ def command(
     """
     child = child_environment(os.environ, environment or {}, ctx.agent.config.command_env)
     verdict = _verdict(ctx.agent, text, cwd, child)
-    unusual = sorted(set(environment or {}) - INERT_ENVIRONMENT)
+    unusual = sorted(name for name, value in (environment or {}).items() if not is_inert(name, value))
     if ctx.dry_run:
         raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(unusual)))
     if verdict.allowed and not unusual:

@@ -125,6 +125,11 @@ def test_an_inert_variable_does_not_ask(make):
     assert bash(agent, "echo hi", env={"CI": "1"}).is_ok()
 
 
+def test_an_inert_name_with_an_odd_value_asks(make):
+    agent = make("deny")
+    assert bash(agent, "date", env={"TZ": "/etc/passwd"}).status == "denied"
+
+
 # -- risk ---------------------------------------------------------------------------------------
 
 
