@@ -21,8 +21,9 @@ def pick(sessions: list[SessionInfo]) -> SessionInfo | None:
         raise UsageError("-r: there is no session of this folder yet")
     shown = sessions[:_SHOWN]
     for number, info in enumerate(shown, 1):
-        title = info.name or info.first_input or "(no input)"
-        line = f"{number:3}  {info.updated[:16].replace('T', ' ')}  {info.turns:3} turns  {title}"
+        title = info.name or info.first_input or "(nothing typed)"
+        turns = "turn " if info.turns == 1 else "turns"
+        line = f"{number:3}  {info.updated[:16].replace('T', ' ')}  {info.turns:3} {turns}  {title}"
         sys.stdout.write(safe(line, multiline=False)[:100] + "\n")
     if len(sessions) > _SHOWN:
         sys.stdout.write(f"     and {len(sessions) - _SHOWN} older ones: `xun sessions list`, then xun -r ID\n")

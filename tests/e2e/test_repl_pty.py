@@ -373,7 +373,7 @@ def test_a_new_session_in_the_same_process(start: Start) -> None:
     terminal.send("hello\r")
     terminal.wait("You said")
     terminal.send("/clear\r")
-    terminal.wait("opening the session")
+    terminal.wait("a new session; /resume s1 goes back")
     terminal.send("again\r")
     terminal.wait(lambda shown: shown.count("You said") == 2)
     terminal.send("\x04")

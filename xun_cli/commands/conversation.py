@@ -67,6 +67,10 @@ def _title(info: SessionInfo) -> str:
     return info.name or info.first_input or "(nothing typed)"
 
 
+def _turns(info: SessionInfo) -> str:
+    return "1 turn " if info.turns == 1 else f"{info.turns} turns"
+
+
 async def _sessions(ctx: CommandContext, rest: str) -> CommandResult:
     if rest not in ("", "all"):
         raise BadArguments(f"/sessions takes nothing or the word all, not {rest!r}.")
@@ -102,9 +106,7 @@ async def _pick(ctx: CommandContext) -> SessionInfo | None:
     found = [info for info in _listed(ctx) if info.id != ctx.session.id][:_SHOWN]
     if not found:
         raise BadArguments("There is no other session of this folder. /sessions all lists those of other folders.")
-    options = tuple(
-        Option(info.id, f"{_when(info.updated)}  {info.turns:>3} turns  {_title(info)[:60]}") for info in found
-    )
+    options = tuple(Option(info.id, f"{_when(info.updated)}  {_turns(info):>9}  {_title(info)[:60]}") for info in found)
     request = ChoiceRequest(
         id=uuid4().hex,
         kind="choice",

@@ -270,9 +270,9 @@ def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState
     selected = index == state.selected
     pointer: Fragment = (ACCENT, "▸" if selected else " ")
     if index >= len(request.options):
-        return [[pointer, (PLAIN, f"{index + 1}  "), (SELECTED if selected else PLAIN, "another answer…")]]
+        return [[pointer, (PLAIN, f"{_number(index)}  "), (SELECTED if selected else PLAIN, "another answer…")]]
     option = request.options[index]
-    key = KEYS.get(str(option.value), option.key) if three(request) else option.key or (str(index + 1))
+    key = KEYS.get(str(option.value), option.key) if three(request) else option.key or _number(index)
     label = safe(option.label, multiline=False, prompt=True)
     if not available(request, option):
         note = "hidden characters cannot be granted" if option.available else safe(option.note, multiline=False)
@@ -281,6 +281,11 @@ def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState
     head = [pointer, (BOLD, key[:1]), (PLAIN, "  "), (SELECTED if selected else PLAIN, label)]
     more = _answer_note(request, option, state, selected=selected)
     return wrap([*head, (PLAIN, "  "), *more], columns, rest=[(PLAIN, "     ")]) if more else [cut_line(head, columns)]
+
+
+def _number(index: int) -> str:
+    """Return the key of a row, a blank for those that only the arrows reach."""
+    return str(index + 1) if index < 9 else " "
 
 
 def _answer_note(request: ChoiceRequest, option: Option, state: DialogState, *, selected: bool) -> Line:

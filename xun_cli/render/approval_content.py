@@ -149,7 +149,8 @@ def _segments(segments: tuple[Segment, ...], columns: int) -> list[Line]:
 
 
 def _short(segment: Segment) -> str:
-    return fold_spaces(safe(segment.text.replace("\n", " "), multiline=False, prompt=True))
+    text = segment.text.replace("\n", " ") if segment.text.strip() else segment.text.replace("\n", "⏎")
+    return fold_spaces(safe(text, multiline=False, prompt=True))
 
 
 def _segment(number: str, label: str, segment: Segment, texts: int, columns: int) -> list[Line]:

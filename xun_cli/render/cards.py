@@ -151,6 +151,8 @@ def _result_facts(tool: str, result: dict[str, Any]) -> list[str]:
         if isinstance(value, list | dict):
             total = result.get("total", len(value))
             return [_count(total, noun) + (" (cut)" if result.get("truncated") else "")]
+    if tool == "ask_preference" and "A" in result:
+        return [f"→ {result['A']}"]
     if tool == "list_dir":
         sizes = [len(value) for value in result.values() if isinstance(value, list)]
         return [_count(sum(sizes), "entry")]

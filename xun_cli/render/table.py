@@ -8,6 +8,8 @@ from xun_cli.render.text import BOLD, DIM, PLAIN, Line, line_width, plain, wrap
 
 _GAP = 2
 _NARROWEST = 6
+_WORDY = 16
+"""Cells down to which columns of words give room to columns of single words."""
 
 
 def table_lines(
@@ -42,17 +44,29 @@ def _natural(rows: Sequence[Sequence[Line]], column: int) -> int:
 
 
 def _sizes(rows: Sequence[Sequence[Line]], room: int) -> list[int]:
-    """Give every column its natural width; when that is too much, take from the widest first."""
+    """Give every column its natural width; when that is too much, take from the widest first.
+
+    Columns with blanks in them give first: they can end a row between words, an id or a number can't.
+    """
     sizes = [max(1, *(line_width(row[i]) for row in rows)) for i in range(len(rows[0]))]
-    while sum(sizes) > room and max(sizes) > 1:
-        widest = max(sizes)
-        second = max((size for size in sizes if size < widest), default=1)
-        at = [i for i, size in enumerate(sizes) if size == widest]
-        excess = sum(sizes) - room
-        step = max(1, min(widest - second, -(-excess // len(at))))
+    every = list(range(len(sizes)))
+    wordy = [i for i in every if any(" " in plain(row[i]) for row in rows)]
+    _narrow(sizes, wordy, room, _WORDY)
+    _narrow(sizes, every, room, 1)
+    return sizes
+
+
+def _narrow(sizes: list[int], columns: Sequence[int], room: int, least: int) -> None:
+    """Take from the widest of *columns* until *sizes* fit into *room* or these have come to *least*."""
+    while sum(sizes) > room:
+        widest = max((sizes[i] for i in columns), default=0)
+        if widest <= least:
+            return
+        at = [i for i in columns if sizes[i] == widest]
+        second = max((sizes[i] for i in columns if sizes[i] < widest), default=least)
+        step = max(1, min(widest - max(second, least), -(-(sum(sizes) - room) // len(at))))
         for i in at:
             sizes[i] -= step
-    return sizes
 
 
 def _bold(cell: Line) -> Line:

@@ -298,7 +298,11 @@ class Conversation:
         self._host.show(self._transcript.note("opening the session …"))
         self._opening = True
         self._options = options
+        before = self.session
         await self._begin(lambda: self._rebuild(options), first=False)
+        if before is not None and before is not self.session and options.resume is None:
+            back = f"; /resume {before.name or before.id} goes back" if before.store is not None and before.turn else ""
+            self._host.show(self._transcript.note(f"a new session{back}"))
 
     def steer(self, draft: Draft) -> bool:
         """Send *draft* into the running turn; False when none runs."""

@@ -119,7 +119,7 @@ def _delete(found: Namespace, places: Places) -> int:
         if not sys.stdin.isatty():
             return fail(COMMAND, "nobody can be asked here; add --yes to delete", 2)
         for info in infos:
-            print_text(f"{info.id}  {info.turns} turns  {info.first_input[:80]}")
+            print_text(f"{info.id}  {info.turns} turn{'s' * (info.turns != 1)}  {info.first_input[:80]}")
         if input(f"Delete {len(infos)}? It can't be taken back. [y/N] ").strip().lower() not in ("y", "yes"):
             return 1
     for info in infos:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,16 @@ def test_the_line_of_a_waiting_command_names_the_command() -> None:
     assert plain_lines(approval_view(command_request("make all"), 80, 1, state)).endswith("Tab to answer: run make all")
     hidden = plain_lines(approval_view(command_request("ls\x1b[2J"), 80, 1, state))
     assert "run ls<U+001B>[2J" in hidden
+
+
+def test_rows_beyond_nine_show_no_key_that_would_choose_another() -> None:
+    options = tuple(Option(str(number), f"answer {number}") for number in range(1, 13))
+    request = ChoiceRequest(id="r", kind="choice", prompt="Which?", options=options)
+    shown = plain_lines(approval_view(request, 80, 40, DialogState()))
+    assert "9  answer 9\n" in shown and "1  answer 1\n" in shown
+    assert not re.search(r"\d+  answer 1[0-2]", shown) and "answer 12" in shown
+
+
+def test_a_line_end_that_is_a_segment_can_be_seen() -> None:
+    request = command("ls\nrm x", ("ls", "allow", ""), ("\n", "ask", "a line end between commands"))
+    assert re.search(r"2 ⏎ +✗ a line end", plain_lines(approval_view(request, 80, 24, DialogState())))

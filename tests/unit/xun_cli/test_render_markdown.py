@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from xun_cli.render.markdown import MarkdownStream, markdown_lines
-from xun_cli.render.text import ansi, plain, plain_lines
+from xun_cli.render.table import table_lines
+from xun_cli.render.text import ansi, line_width, plain, plain_lines
 
 SAMPLE = """# Title
 
@@ -76,6 +77,14 @@ def test_no_escape_reaches_the_terminal(source: str) -> None:
 def test_text_has_no_padding_and_no_borders() -> None:
     lines = markdown_lines("One paragraph that is longer than the width of the terminal here.\n\n- item", 30)
     assert all(plain(line) == plain(line).rstrip() and not plain(line).startswith(" ") for line in lines)
+
+
+def test_columns_of_words_give_room_to_columns_that_have_none() -> None:
+    rows = [["20261129-203552-f2e269", "2026-11-29 20:35", "7", "a long title that says what it is about", "this one"]]
+    for columns in (80, 90, 120):
+        lines = table_lines([[[("", cell)] for cell in row] for row in rows], columns)
+        assert all(line_width(line) <= columns for line in lines)
+        assert plain(lines[0]).startswith("20261129-203552-f2e269  ")
 
 
 def test_narrow_table_becomes_records() -> None:

@@ -138,6 +138,13 @@ def test_a_narrow_terminal_still_shows_when_the_next_try_is_and_how_to_stop() ->
     assert "try 2 of 5 in 8s · Esc interrupts" in plain_lines(made.live(6))
 
 
+def test_the_card_of_a_question_shows_the_answer() -> None:
+    made = transcript()
+    fed(made, [ev.ToolStarted(call_id="1", tool="ask_preference", args={"question": "Which way?"})])
+    done = ev.ToolCompleted(call_id="1", tool="ask_preference", result={"Q": "Which way?", "A": "my \x1bown"})
+    assert "Which way?  → my <U+001B>own" in fed(made, [done])
+
+
 def test_a_retry_after_finished_text_says_so() -> None:
     made = transcript()
     fed(made, [ev.TurnStarted(input="x"), ev.MessageDelta(text="one\n\ntwo")])
