@@ -402,7 +402,9 @@ def test_row_14_groups_of_installed_packages():
 def test_specs_of_installed_packages():
     box = ToolBox.from_specs([{"name": "hello_tool"}])
     assert [tool.name for tool in box.list_tools()] == ["hello"]
-    with pytest.raises(ValueError, match=r"No tool named 'none' in the registry; there are: .*hello_tool"):
+    with pytest.raises(
+        ValueError, match=r"No tool named 'none' in the registry; there are xun's own, and: .*hello_tool"
+    ):
         ToolBox.from_specs([{"name": "none"}])
     with pytest.raises(ValueError, match="takes no settings, got colour"):
         ToolBox.from_specs([{"name": "hello_tool", "colour": 1}])

@@ -22,6 +22,7 @@ from xun import (
     ToolCallContext,
     ToolCallFormatError,
     ToolError,
+    Workspace,
     tool_attr,
 )
 from xun.choice import ChoiceOutcome, ChoiceRequest
@@ -219,7 +220,7 @@ def test_bad_specifications_are_refused():
     registry.register("a", Counter)
     with pytest.raises(ValueError, match="'a' in the registry already"):
         registry.register("a", Counter)
-    with pytest.raises(ValueError, match="No tool named 'b' in the registry; there are: a"):
+    with pytest.raises(ValueError, match="No tool named 'b' in the registry; there are xun's own, and: a"):
         ToolBox.from_specs([{"name": "b"}], registry=registry)
 
 
@@ -241,6 +242,20 @@ def test_specs_from_yaml(tmp_path: Path):
     registry = ToolRegistry()
     registry.register("counter", Counter)
     assert count(ToolBox().with_yaml(path, registry=registry), Agent()) == 7
+
+
+def test_built_in_tools_by_specification_keep_their_gate(tmp_path: Path):
+    (tmp_path / "old").write_text("old")
+    path = tmp_path / "tools.yaml"
+    path.write_text("tools:\n  - name: write_file\n  - name: datetime\n")
+    for box in (ToolBox.from_specs([{"name": "write_file"}, {"name": "datetime"}]), ToolBox().with_yaml(path)):
+        assert [tool.name for tool in box.list_tools()] == ["write_file", "datetime"]
+        with Agent(toolbox=box, workspace=Workspace(tmp_path)) as agent:
+            assert agent.tool.write_file(path="old", content="new").status == "denied"
+            agent.policy.mode = "auto-edit"
+            assert agent.tool.write_file(path="old", content="old").is_ok()
+    with pytest.raises(ValueError, match="takes no settings, got colour"):
+        ToolBox.from_specs([{"name": "write_file", "colour": 1}])
 
 
 # -- row 45: entered ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from xun.errors import ConfigError
+from xun.tools.attr import attr_of
 
 GROUPS: dict[str, str] = {
     "system": "xun_builtin_tools.system",
@@ -68,6 +69,15 @@ def _installed(name: str) -> list[Callable[..., Any]]:
             "one, or a module with such a function named tools."
         )
     return list(tools)
+
+
+def built_in(name: str) -> Callable[..., Any] | None:
+    """Return the function of xun's own tool of this name, or None; loads the groups up to its own."""
+    for group in GROUPS:
+        for func in load_group(group):
+            if (attr_of(func).name or func.__name__) == name:
+                return func
+    return None
 
 
 def load_subagent_tools(agent_getter: Any, max_depth: int) -> list[Callable[..., Any]]:

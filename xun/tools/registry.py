@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from xun.errors import ConfigError
 from xun.tools.function import Function
+from xun.tools.groups import built_in
 from xun.tools.kinds import as_function, from_class
 from xun.tools.stateful import StatefulTool, checked_class, settings
 
@@ -19,7 +20,7 @@ T = TypeVar("T")
 class ToolRegistry:
     """Finds a tool by the name that specifications use, which may differ from what the model calls it.
 
-    Looked up: what was registered here, then the entry points of installed packages.
+    Looked up: what was registered here, then xun's own tools, then the entry points of installed packages.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class ToolRegistry:
         return thing
 
     def names(self) -> list[str]:
-        """Return the names that `make` knows, those of installed packages included."""
+        """Return the names that `make` knows beside those of xun's own tools."""
         from importlib.metadata import entry_points
 
         return sorted({*self._entries, *entry_points(group=GROUP).names})
@@ -52,7 +53,7 @@ class ToolRegistry:
         if not isinstance(name, str) or not name:
             raise ConfigError("A tool specification needs a name, the name of an entry of the registry.")
         given = {str(key): value for key, value in spec.items() if key != "name"}
-        thing = self._entries[name] if name in self._entries else self._installed(name)
+        thing = self._entries[name] if name in self._entries else built_in(name) or self._installed(name)
         if isinstance(thing, type) and issubclass(thing, StatefulTool):
             return from_class(thing, settings(checked_class(thing), given), name=name)
         if given:
@@ -68,7 +69,7 @@ class ToolRegistry:
         found = list(entry_points(group=GROUP, name=name))
         if not found:
             known = ", ".join(self.names()) or "none"
-            raise ConfigError(f"No tool named {name!r} in the registry; there are: {known}.")
+            raise ConfigError(f"No tool named {name!r} in the registry; there are xun's own, and: {known}.")
         try:
             return found[0].load()
         except (ImportError, AttributeError) as exc:

@@ -143,13 +143,14 @@ class ToolTable:
 
         Args:
             specs: Dicts: ``name`` selects an entry of the registry, the other fields are its settings.
-            registry: Where names are looked up; None: among the entry points `xun.tools` of installed packages.
+            registry: Where names are looked up; None: among xun's own tools, and the entry points `xun.tools` of
+                installed packages.
 
         Raises:
             ConfigError: No such entry, or settings that it does not take; a ValueError too.
         """
         known = _registry(registry)
-        return cls().register(*[known.make(spec) for spec in specs])
+        return cls()._register_loaded([known.make(spec) for spec in specs])
 
     def with_yaml(self, path: str | PathLike[str], *, registry: ToolRegistry | None = None) -> Self:
         """Register the tools that a YAML file lists.
@@ -163,7 +164,13 @@ class ToolTable:
         """
         from xun.tools.yaml_tools import tools_from_yaml
 
-        return self.register(*tools_from_yaml(path, _registry(registry)))
+        return self._register_loaded(tools_from_yaml(path, _registry(registry)))
+
+    def _register_loaded(self, tools: list[Function]) -> Self:
+        self.register(*tools)
+        own = {tool.name for tool in tools if tool.func.__module__.partition(".")[0] == "xun_builtin_tools"}
+        self._gated.update(own)
+        return self
 
     def entered(self, *, retry: int = 3, timeout: float = 60.0) -> Entered:
         """Return a context manager, sync and async, that starts the stateful tools and closes them at its end.
