@@ -205,8 +205,10 @@ def failure(exc: BaseException) -> dict[str, Any] | None:
             if frame.filename != "<string>"  # our own
         )
         seen = seen.__cause__ or seen.__context__
-    last = "".join(told.format_exception_only()).strip().split("\n")[-1]
-    return {"error": last, "traceback": "".join(told.format())}
+    said = "".join(told.format_exception_only()).strip()
+    if isinstance(exc, SyntaxError):
+        said = said.rsplit("\n", 1)[-1]  # before it stand the lines of the code
+    return {"error": said, "traceback": "".join(told.format())}
 
 
 def remember_source(code: str) -> None:

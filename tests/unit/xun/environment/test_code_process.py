@@ -142,7 +142,7 @@ def test_a_large_value_arrives_whole(host):
         ("import os; os._exit(3)", "ended with exit code 3 before"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9 before"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-        ("raise ValueError('ü\\nb')", "b"),
+        ("raise ValueError('ü\\nb')", "ValueError: ü\nb"),
         ("input()", "EOFError"),
     ],
 )
