@@ -73,7 +73,7 @@ def _installed(name: str) -> list[Callable[..., Any]]:
 
 def built_in(name: str) -> Callable[..., Any] | None:
     """Return the function of xun's own tool of this name, or None; loads the groups up to its own."""
-    for group in GROUPS:
+    for group in (*GROUPS, *OPTIONAL):
         for func in load_group(group):
             if (attr_of(func).name or func.__name__) == name:
                 return func

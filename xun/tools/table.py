@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from xun.errors import ToolConflict
 from xun.tools.attr import WATCHERS
 from xun.tools.function import Function, kinds
-from xun.tools.groups import GROUPS, load_group, load_subagent_tools
+from xun.tools.groups import GROUPS, OPTIONAL, load_group, load_subagent_tools
 
 if TYPE_CHECKING:
     from typing import Self
@@ -117,7 +117,7 @@ class ToolTable:
         """
         for group in groups or tuple(GROUPS):
             tools = load_group(group)
-            self._register_gated(tools) if group in GROUPS else self.register(*tools)
+            self._register_gated(tools) if group in GROUPS or group in OPTIONAL else self.register(*tools)
         return self
 
     def _register_gated(self, things: Iterable[Registrable | Function]) -> Self:
