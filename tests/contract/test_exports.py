@@ -22,7 +22,6 @@ NAMES = {
     "Hooks",
     "Result",
     "Suspend",
-    "Suspend",
     "ToolBox",
     "ToolCallContext",
     "ToolCallFormatError",

@@ -210,7 +210,8 @@ def test_053_clone():
 def test_054_subagent_switch():
     box = ToolBox(make("other")).with_subagent_provider()
     assert names(box.disable_subagent()) == ["other"]
-    assert names(box.enable_subagent()) == ["other", "agent_run", "agent_run_parallel"]
+    tools = ["agent_run", "agent_run_parallel", "agent_spawn", "agent_wait", "agent_list", "agent_resume"]
+    assert names(box.enable_subagent()) == ["other", *tools]
 
 
 def test_nothing_of_the_groups_is_loaded_before_it_is_asked_for():

@@ -38,6 +38,7 @@ from xun_cli.session.envelope import Envelope
 from xun_cli.session.questions import Questions
 from xun_cli.session.shell import run_as_user
 from xun_cli.session.store import SessionError, SessionStore, new_session_id
+from xun_cli.session.tool_state import restore_tools
 from xun_policies.store import PolicyState
 
 _log = logging.getLogger("xun.session")
@@ -190,6 +191,7 @@ class Session:
                 self.name = event.name
             elif isinstance(event, PolicyChanged) and event.state is not None:
                 self.agent.state[_POLICY] = PolicyState.from_json(event.state)
+        restore_tools(self.agent, events)
         self.agent.usage = Usage()
         self.agent.usage += self.usage
 

@@ -12,6 +12,7 @@ from xun_cli.usage import COMMANDS
 WORDS = {
     "sessions": ("list", "show", "export", "delete"),
     "policy": ("show", "test", "test-write", "export", "import"),
+    "tools": ("check",),
     "config": ("show", "path", "set", "check"),
     "completion": ("bash", "zsh", "fish"),
 }

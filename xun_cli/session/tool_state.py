@@ -1,0 +1,38 @@
+"""What a resumed session knows of its tools: those that were found by search, and those that run unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from xun.agent.approval import GRANTS
+from xun.agent.offers import SEARCH
+from xun.events import Event, PolicyChanged, ToolCompleted
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+
+
+def restore_tools(agent: Agent[Any], events: Iterable[Event]) -> None:
+    """Load the deferred tools that were found or called, and grant the tools that were granted."""
+    granted: set[str] = set()
+    for event in events:
+        if event.agent != agent.name:
+            continue
+        if isinstance(event, ToolCompleted):
+            _load(agent, event)
+        elif isinstance(event, PolicyChanged) and event.list == "tools" and event.op == "allow":
+            granted.add(event.entry)
+    if granted:
+        agent.state[GRANTS] = sorted(granted)
+
+
+def _load(agent: Agent[Any], event: ToolCompleted) -> None:
+    names = [event.tool]
+    if event.tool == SEARCH and isinstance(event.result, dict):
+        found = event.result.get("tools")
+        names += [str(item.get("name")) for item in found or () if isinstance(item, dict)]
+    for name in names:
+        tool = agent.toolbox.get(name)
+        if tool is not None and tool.attr.deferred:
+            agent.toolbox.load(name)
