@@ -1,6 +1,7 @@
 """Tool calls, schema derivation and import time, each as a ratio to bare pydantic in the same run.
 
-Exit status 1 when an aim is missed. The least processor time of many rounds counts: other load makes a round slower, never faster.
+Exit status 1 when an aim is missed. The least processor time of many rounds counts: other load makes a round
+slower, never faster.
 """
 
 from __future__ import annotations
