@@ -8,7 +8,10 @@ from typing import Any
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, WriteGrant
 from xun_cli.render.safe import safe
 
-HINT = "Type the number. A denial takes a reason behind it, as in: 3 use the test database"
+HINT = "Type the number, or g, o, d. A denial takes a reason behind it, as in: 3 use the test database"
+
+_LETTERS = {"g": "1", "o": "2", "d": "3"}
+"""The keys of the three answers in the inline front end, which hands know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ def grant_text(request: ChoiceRequest) -> str:
     """Return what "allow and grant" would allow from then on; several scopes by letter."""
     if request.command is not None:
         words = ", ".join(grant.text + ("" if grant.exact else " ...") for grant in request.command.grants)
-        return f"from now on also {safe(words, multiline=False, prompt=True)}"
+        span = "from now on" if request.agent == "main" else "for this sub-agent"
+        return f"{span} also {safe(words, multiline=False, prompt=True)}"
     scopes = [_scope(grants) for grants in request.write_scopes]
     if len(scopes) <= 1:
         return "".join(scopes)
@@ -100,6 +104,7 @@ def _permission(request: ChoiceRequest, text: str) -> Reply:
         if not command:
             return Reply(text="e needs the command to run instead: e COMMAND")
         return Reply(ChoiceOutcome(ONCE, edited=command))
+    word = _LETTERS.get(word, word)
     number, letter = (word[:-1], word[-1]) if word[-1:].isalpha() and word[:-1].isdigit() else (word, "")
     if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(request.options):
         return Reply(text=f"Not an answer. {HINT}")

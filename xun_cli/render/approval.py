@@ -302,7 +302,9 @@ def _answer_note(request: ChoiceRequest, option: Option, state: DialogState, *, 
 
 def _grant_note(request: ChoiceRequest, state: DialogState, *, selected: bool) -> Line:
     words = grant_words(request, state)
-    line: Line = [(DIM, "for this session: "), (ACCENT, words)] if words else []
+    # A sub-agent's permissions are its own and end with it.
+    span = "for this session: " if request.agent == "main" else "for this sub-agent: "
+    line: Line = [(DIM, span), (ACCENT, words)] if words else []
     if request.kind == "write" and len(request.write_scopes) > 1:
         line.append((DIM, f"  (←/→ {state.scope + 1} of {len(request.write_scopes)})"))
     elif request.kind == "command" and selected:

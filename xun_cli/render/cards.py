@@ -210,7 +210,8 @@ def _body(call: Call, columns: int, cwd: str) -> list[Line]:
 def _remarks(call: Call, columns: int) -> list[Line]:
     lines: list[Line] = []
     if call.resolved is not None and call.resolved.granted:
-        text = "granted for this session: " + ", ".join(call.resolved.granted)
+        span = "session" if call.agent == "main" else "sub-agent"
+        text = f"granted for this {span}: " + ", ".join(call.resolved.granted)
         lines += wrap([(DIM, safe(text, multiline=False))], columns, [(DIM, _INDENT)], [(DIM, _INDENT)])
     if call.resolved is not None and call.resolved.edited is not None:
         rows = safe(call.resolved.edited, prompt=True).split("\n")

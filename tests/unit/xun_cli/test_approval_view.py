@@ -210,3 +210,9 @@ def test_rows_beyond_nine_show_no_key_that_would_choose_another() -> None:
 def test_a_line_end_that_is_a_segment_can_be_seen() -> None:
     request = command("ls\nrm x", ("ls", "allow", ""), ("\n", "ask", "a line end between commands"))
     assert re.search(r"2 ⏎ +✗ a line end", plain_lines(approval_view(request, 80, 24, DialogState())))
+
+
+def test_a_grant_to_a_sub_agent_is_not_called_one_for_the_session() -> None:
+    for agent, span in (("main", "for this session: "), ("helper#1", "for this sub-agent: ")):
+        request = command("make all", ("make all", "ask", NOT_LISTED), grant="make", agent=agent)
+        assert f"{span}make" in plain_lines(approval_view(request, 80, 24, DialogState()))

@@ -347,3 +347,10 @@ def test_question_shows_hidden_characters() -> None:
     assert "\u200b" not in text
     assert "2 more waiting" in text
     assert grant_text(request(write_scopes=SCOPES)) == "1a /p/a; 1b /p and all below"
+
+
+def test_the_letters_of_the_other_front_end_answer_too(folder: Path) -> None:
+    denied = piped(folder, "change it\nd not yet\n")
+    assert "Not an answer" not in denied.stdout and (folder / "a.txt").read_text() == "hello foo\n"
+    done = piped(folder, "change it\no\n")
+    assert "Not an answer" not in done.stdout and (folder / "a.txt").read_text() == "hello baz\n"
