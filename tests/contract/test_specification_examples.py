@@ -270,9 +270,13 @@ async def test_a_hook_chooses_the_tools_of_a_request():
     @agent.hooks.before_model_call.add
     def provide(draft: Any) -> None:
         draft.tools[:] = [entry for entry in draft.tools if entry["function"]["name"] != "ship"]
+        draft.tools[0]["function"]["parameters"]["properties"]["query"]["description"] += "!"
 
     await stream(agent)
     assert [[entry["function"]["name"] for entry in request.tools] for request in agent.model.requests] == [
         ["search"]
     ] * 2
     assert len(agent.toolbox.list_tools()) == 2
+    # An edit is for one request, also deep inside.
+    texts = [r.tools[0]["function"]["parameters"]["properties"]["query"]["description"] for r in agent.model.requests]
+    assert texts == ["What to look for!"] * 2

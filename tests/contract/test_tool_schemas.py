@@ -114,6 +114,15 @@ def test_row_09_bad_schema_is_refused_at_load(schema: Any, text: str):
     assert text in str(caught.value)
 
 
+def test_row_09_given_schema_may_be_changed_afterwards():
+    schema: dict[str, Any] = {"properties": {"query": {"type": "string"}}, "required": ("query",)}
+    tool = Function.from_schema("search", "", schema, search)
+    schema["properties"]["query"]["type"] = "integer"
+    assert call(tool, {"query": "x"}).is_ok() and tool.tool_schema["required"] == ["query"]
+    with pytest.raises(ValueError, match="quote them as text"):
+        Function.from_schema("search", "", {"properties": {"query": {"enum": [{1: 2}]}}}, search)
+
+
 def test_row_09_other_drafts_by_their_name():
     newer = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, reveal_type
+
+from pydantic import BaseModel
 
 from xun import (
     Agent,
@@ -21,6 +24,7 @@ from xun import (
 )
 from xun.choice import ChoiceRequest
 from xun.models import OpenAIModel, ScriptedModel
+from xun.tools import Function, StatefulTool
 
 
 @dataclass
@@ -56,6 +60,42 @@ def low(text: str) -> str:
     return text.lower()
 
 
+class Words:
+    """Any object with these four is a tool."""
+
+    name = "words"
+    parameters: Mapping[str, Any] = {"type": "object"}
+
+    @property
+    def description(self) -> str:
+        return "Count words."
+
+    async def invoke(self, arguments: dict[str, Any]) -> int:
+        return len(arguments)
+
+
+class NoteArgs(BaseModel):
+    text: str
+
+
+class Note(StatefulTool):
+    """Keep a note."""
+
+    args_model = NoteArgs
+
+    async def start(self) -> None:
+        self.notes: list[str] = []
+
+    def run(self, ctx: ToolCallContext[Any], args: NoteArgs) -> list[str]:
+        return [*self.notes, args.text]
+
+
+box.register(Words(), Note, count, Function.from_function(count, name="other", preset={"word": "x"}))
+box.register(5)  # E: incompatible type "int"
+reveal_type(ToolBox.from_specs([{"name": "note"}]))  # R: ToolBox
+with box.entered(retry=2):
+    pass
+
 reveal_type(shout)  # R: def (text: str) -> str
 reveal_type(low)  # R: def (text: str) -> str
 
@@ -85,6 +125,7 @@ agent = made.system("Be kind.").initialize()
 reveal_type(agent)  # R: Agent[Agent.T.Init]
 reveal_type(agent.instruct("x"))  # R: Agent[Agent.T.Init]
 
+reveal_type(agent.tool.count(word="a"))  # R: Result[Any, ErrorInfo]
 answer = agent.instruct("Say it.").execute(context={"n": 0})
 reveal_type(answer)  # R: Result[str, ErrorInfo]
 reveal_type(answer.unwrap())  # R: str

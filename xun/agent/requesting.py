@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -104,7 +105,10 @@ class Requesting:
         system = "\n\n".join(filter(None, (agent.system_text(), code)))
         if system:
             messages.insert(0, Message("system", system))
-        draft = ModelCallDraft(messages, offered(cast("Run", self), model.capabilities))
+        tools = offered(cast("Run", self), model.capabilities)
+        if len(agent.hooks.before_model_call):
+            tools = deepcopy(tools)  # the schemas are those of the tools; an edit is for one request
+        draft = ModelCallDraft(messages, tools)
         await agent.hooks.before_model_call.invoke(draft)
         schema = None if self._check is None else self._check.json_schema
         return ModelRequest(draft.messages, draft.tools, agent.purpose, schema)

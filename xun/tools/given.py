@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from xun.errors import ConfigError, ToolCallFormatError
 from xun.tools.coerce import ListRule, read_list
@@ -215,11 +215,13 @@ def check_schema(tool: str, schema: Any) -> dict[str, Any]:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft7Validator, validator_for
 
-    if not isinstance(schema, dict):
+    if not isinstance(schema, Mapping):
         raise ConfigError(f"Tool {tool}: the schema must be a JSON object, got {type(schema).__name__}.")
     try:
-        if json.loads(json.dumps(schema)) != schema:
-            raise ConfigError(f"Tool {tool}: the schema holds keys or values that are no JSON; quote them as text.")
+        if not _keys_are_text(schema):
+            raise ConfigError(f"Tool {tool}: the schema holds keys that are no JSON; quote them as text.")
+        # A copy: whoever made it may change it later.
+        schema = json.loads(json.dumps(dict(schema), allow_nan=False))
         validator_for(schema, Draft7Validator).check_schema(schema)
     except SchemaError as exc:
         place = ".".join(str(part) for part in exc.absolute_path) or "the schema"
@@ -233,7 +235,13 @@ def check_schema(tool: str, schema: Any) -> dict[str, Any]:
     for ref in _references(schema):
         if not ref.startswith("#") or not _found(schema, ref):
             raise ConfigError(f"Tool {tool}: the schema refers to {ref!r}, which is not in it; nothing is fetched.")
-    return schema
+    return cast("dict[str, Any]", schema)
+
+
+def _keys_are_text(schema: Any) -> bool:
+    if isinstance(schema, Mapping):
+        return all(isinstance(key, str) and _keys_are_text(value) for key, value in schema.items())
+    return not isinstance(schema, list | tuple) or all(_keys_are_text(item) for item in schema)
 
 
 def _references(schema: Any) -> Iterator[str]:

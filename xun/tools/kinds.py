@@ -20,20 +20,26 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ToolObject(Protocol):
-    """Any object with these four is a tool; its schema is used as it is.
+    """Any object with these four is a tool; its schema is used as it is."""
 
-    Attributes:
-        name: The tool's name.
-        description: What the model reads.
-        parameters: The JSON schema of the arguments.
-    """
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        ...
 
-    name: str
-    description: str
-    parameters: dict[str, Any]
+    @property
+    def description(self) -> str:
+        """What the model reads."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The JSON schema of the arguments."""
+        ...
 
     def invoke(self, arguments: dict[str, Any]) -> Any:
         """Serve one call; may be a coroutine function, and may take a `ToolCallContext` too."""
+        ...
 
 
 Registrable = Callable[..., Any] | ToolObject | StatefulTool
