@@ -1,0 +1,50 @@
+"""What is forbidden to an agent, a sub-agent of it may not do either."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xun import Agent, ToolBox, Workspace
+from xun.choice import ChoiceOutcome, ChoiceRequest
+from xun.models import ScriptedModel
+
+
+class Person:
+    """Says no, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+        self.asked.append(request.kind)
+        return ChoiceOutcome("deny", "user")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "seen"),
+    [("write_file", {"path": "new.txt", "content": "x"}, []), ("bash", {"command": "ls"}, ["command"])],
+)
+def test_plan_mode_and_exclusions_hold_for_sub_agents(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], seen: list[str]
+) -> None:
+    model = ScriptedModel(
+        [
+            {"tool_calls": [{"name": "agent_run", "arguments": {"task": "do it"}}]},
+            {"tool_calls": [{"name": tool, "arguments": arguments}]},
+            {"text": "I could not."},
+            {"text": "done"},
+        ]
+    )
+    box = ToolBox().with_defaults("fs", "cmd").with_subagent_provider()
+    person = Person()
+    with Agent(model=model, toolbox=box, workspace=Workspace(tmp_path), chooser=person) as agent:
+        agent.policy.mode = "plan"
+        agent.policy.excluded.add("ls")
+        assert agent.instruct("go").execute().unwrap() == "done"
+        told = " ".join(message.text for request in model.requests for message in request.messages)
+        agent.workspace.close()
+    assert "Denied" in told and person.asked == seen
+    assert list(tmp_path.iterdir()) == []
