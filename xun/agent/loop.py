@@ -91,8 +91,9 @@ class Run(Requesting):
         self.steps, self._bad_in_row, self._earlier = paused.steps, paused.bad_in_row, paused.seconds
         self.usage += Usage(**paused.usage)
         self._call_ids.update(paused.call_ids)
+        self.ledger = paused.ledger
         if paused.run is not None:
-            self.ledger, self._check = paused.run.ledger, self._check or paused.run._check
+            self._check = self._check or paused.run._check
 
     # -- the stream -----------------------------------------------------------------------------
 
@@ -219,7 +220,7 @@ class Run(Requesting):
         seconds = time.monotonic() - self.started
         ids = sorted(self._call_ids)
         usage = self.usage.to_json()
-        return Paused(phase.left, self.steps, self.max_steps, seconds, usage, self._bad_in_row, ids, self)
+        return Paused(phase.left, self.steps, self.max_steps, seconds, usage, self._bad_in_row, ids, self.ledger, self)
 
     # -- one step -------------------------------------------------------------------------------
 

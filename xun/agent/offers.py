@@ -25,12 +25,11 @@ def offered(run: Run, capabilities: Iterable[str]) -> list[dict[str, Any]]:
     entries = []
     for entry in box.list_tools_json(capabilities, compact=True, code_mode=run.code_mode):
         tool = names[entry["function"]["name"]]
-        if tool.name == SEARCH:
-            if not box.deferred():
-                continue
+        if not _is_enabled(run, tool):
+            continue
+        if tool.name == SEARCH and box.deferred():
             entry = _with_index(entry, box.deferred_index())
-        if _is_enabled(run, tool):
-            entries.append(entry)
+        entries.append(entry)
     return entries
 
 

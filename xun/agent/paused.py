@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xun.choice import DENY, ONCE
 from xun.errors import ConfigError
 from xun.messages import Image, Message, ToolCall
+from xun.tools.ledger import Ledger
 from xun.tools.suspend import CallJournal
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class Paused:
         usage: Its tokens and money.
         bad_in_row: The messages in a row whose calls were all malformed.
         call_ids: The ids of its calls so far.
+        ledger: What its calls used up.
         run: The run itself, in the process that began it.
     """
 
@@ -151,6 +153,7 @@ class Paused:
     usage: dict[str, Any] = field(default_factory=dict)
     bad_in_row: int = 0
     call_ids: list[str] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
     run: Run | None = None
 
     def pending(self) -> list[PendingCall]:
@@ -184,13 +187,15 @@ class Paused:
             "usage": self.usage,
             "bad_in_row": self.bad_in_row,
             "call_ids": self.call_ids,
+            "ledger": self.ledger.to_json(),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Paused:
         """Build a run from `to_json`'s dict."""
         calls = [OpenCall.from_json(item) for item in data["calls"]]
-        return cls(calls, **{key: value for key, value in data.items() if key != "calls"})
+        rest = {key: value for key, value in data.items() if key not in ("calls", "ledger")}
+        return cls(calls, ledger=Ledger.from_json(data["ledger"]), **rest)
 
 
 def _pending(call: OpenCall) -> PendingCall:

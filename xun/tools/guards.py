@@ -15,6 +15,7 @@ from xun.tools.function import Function, as_result, failure
 from xun.tools.ledger import Ledger
 from xun.tools.recording import Player, Recorder
 from xun.tools.schema import decode_object
+from xun.tools.suspend import Suspend
 
 if TYPE_CHECKING:
     import os
@@ -155,6 +156,9 @@ class _Guard:
         started = time.monotonic()
         try:
             result = self.call()
+        except Suspend:
+            self.put_off()
+            raise
         finally:
             self.spent(started)
         return self.after(cast("Result[Any, Any]", result))
@@ -166,6 +170,9 @@ class _Guard:
         started = time.monotonic()
         try:
             result = await self.call()
+        except Suspend:
+            self.put_off()
+            raise
         finally:
             self.spent(started)
         return self.after(cast("Result[Any, Any]", result))
@@ -183,6 +190,11 @@ class _Guard:
             return kept
         refused = self.ledger.begin(name, attr)
         return failure(BudgetReached(refused)) if refused else None
+
+    def put_off(self) -> None:
+        """Take the count of a call back that will be made again."""
+        if self.ledger is not None:
+            self.ledger.take_back(self.tool.name)
 
     def spent(self, started: float) -> None:
         if self.ledger is not None:

@@ -37,6 +37,23 @@ class Ledger:
             self._calls[tool] = made + 1
         return ""
 
+    def take_back(self, tool: str) -> None:
+        """Take the count of a call back that was put off and will be made again."""
+        with self._lock:
+            self._calls[tool] = max(0, self._calls.get(tool, 0) - 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values; the remembered values are not among them."""
+        with self._lock:
+            return {"calls": dict(self._calls), "seconds": dict(self._seconds), "bad": dict(self._bad)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Ledger:
+        """Build a ledger from `to_json`'s dict."""
+        ledger = cls()
+        ledger._calls, ledger._seconds, ledger._bad = dict(data["calls"]), dict(data["seconds"]), dict(data["bad"])
+        return ledger
+
     def take(self, tool: str, seconds: float) -> None:
         """Add the time of a call that ended."""
         with self._lock:

@@ -34,14 +34,14 @@ EXITS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end a process rather than a call."""
 
 
-def run_sync(tool: Function, call: Callable[[], Any], limit: float | None) -> Result[Any, Any]:
+def run_sync(tool: Function, call: Callable[[], Any], limit: float | None = None) -> Result[Any, Any]:
     """Make the call on this thread; an async tool, or one with a limit of seconds, runs beside it."""
     if tool.is_async or limit is not None:
         return run_blocking(run_async(tool, call, limit))
     return cast("Result[Any, Any]", call())
 
 
-async def run_async(tool: Function, call: Callable[[], Any], limit: float | None) -> Result[Any, Any]:
+async def run_async(tool: Function, call: Callable[[], Any], limit: float | None = None) -> Result[Any, Any]:
     """Make the call without blocking the event loop, within *limit* seconds."""
     work: Any = call() if tool.is_async else in_thread(call)
     try:

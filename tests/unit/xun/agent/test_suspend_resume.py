@@ -330,6 +330,27 @@ def test_a_cancelled_run_leaves_nothing_pending() -> None:
     assert asyncio.run(go()).pending == []
 
 
+def test_budgets_count_a_call_once_however_often_it_waits() -> None:
+    made: list[str] = []
+
+    @tool_attr(max_calls=1)
+    def decide(ctx: ToolCallContext[Any]) -> str:
+        """Decide."""
+        made.append(ctx.ask("Really?", ["yes", "no"]))
+        return made[-1]
+
+    def agent_of(*turns: Any) -> Agent[Any]:
+        agent = waiting(Bank(), *turns)
+        agent.toolbox.register(decide)
+        return agent
+
+    agent = agent_of(calls(("decide", {})))
+    agent.instruct("go").execute()
+    again = agent_of(calls(("decide", {})), {"text": "x"}).load_state(json.loads(json.dumps(agent.save())))
+    assert again.resume({again.pending[0].call_id: "yes"}).unwrap() == "x"
+    assert made == ["yes"] and "its limit is 1" in tool_texts(again)[1]
+
+
 PROGRAM = '''
 import json, os, sys, time
 from pathlib import Path
