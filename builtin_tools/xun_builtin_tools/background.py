@@ -181,7 +181,6 @@ def _end_all(parent: Agent[Any]) -> None:
         worker.agent.cancel("the parent agent was finalized")
         worker.agent.finalize()
     parent.background.clear()
-    parent.hooks.before_finalize.remove(_end_all)
 
 
 def _find(parent: Agent[Any], name: str) -> _Worker:

@@ -26,6 +26,9 @@ nothing about xun
 first: nothing about xun
 ['WebSearch', 'web_search']
 To buy: milk, bread
+pay {'amount': 500} Run the tool pay?
+When? done 400 to be paid today
+{'dry_run': True, 'would_call': 'pay', 'arguments': {'amount': 7}}
 """
 
 
