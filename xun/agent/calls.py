@@ -13,8 +13,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.hooks import HookedCall
+from xun.agent.opencall import OpenCall
 from xun.agent.outcome import as_text, clip, fitted, rendered, unpack
-from xun.agent.paused import OpenCall
 from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Image, Message, ToolCall

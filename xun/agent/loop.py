@@ -19,7 +19,6 @@ from xun.agent.codemode import CodeMode
 from xun.agent.history import attachments
 from xun.agent.hooks import StepEnd
 from xun.agent.limits import check_limits
-from xun.agent.paused import Paused
 from xun.agent.requesting import COMPLETE, Requesting
 from xun.agent.runner import SyncRunner
 from xun.errors import CancelledError, RunError, ToolCallFormatError, XunError
@@ -39,6 +38,7 @@ from xun.tools.toolbox import ToolBox
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.agent.paused import Paused
 
 
 class RunPaused(Exception):
@@ -217,6 +217,8 @@ class Run(Requesting):
             raise RunPaused(f"The run waits for a person ({names}): see agent.pending, and go on with agent.resume().")
 
     def _pause(self, phase: ToolPhase) -> Paused:
+        from xun.agent.paused import Paused
+
         seconds = time.monotonic() - self.started
         ids = sorted(self._call_ids)
         usage = self.usage.to_json()

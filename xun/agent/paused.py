@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from xun.choice import DENY, ONCE
+from xun.agent.opencall import OpenCall, outcome_of
 from xun.errors import ConfigError
 from xun.messages import Image, Message, ToolCall
 from xun.tools.ledger import Ledger
-from xun.tools.suspend import CallJournal
 
 if TYPE_CHECKING:
-    from xun.agent.hooks import HookedCall
     from xun.agent.loop import Run
 
 VERSION = 1
@@ -44,90 +41,6 @@ class PendingCall:
     options: tuple[Any, ...] = ()
     message: str = ""
     agent: str = "main"
-
-
-@dataclass(slots=True)
-class OpenCall:
-    """A call of a message that has no result yet.
-
-    Attributes:
-        id: The call's id.
-        name: The tool, as hooks left it.
-        arguments: The arguments, as hooks left them.
-        journal: What it was answered and did so far.
-        question: What it waits for; None for one that was not begun.
-        answered: The question has its answer, so that the call can be made again.
-    """
-
-    id: str
-    name: str
-    arguments: str | dict[str, Any]
-    journal: CallJournal = field(default_factory=CallJournal)
-    question: dict[str, Any] | None = None
-    answered: bool = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it can't be made before a person answers."""
-        return self.question is not None and not self.answered
-
-    def take(self, answer: Any) -> None:
-        """Take a person's answer: True, False, a text, or the arguments to go on with.
-
-        Raises:
-            ValueError: The text is none of the answers that can be chosen.
-        """
-        question = self.question or {}
-        if isinstance(answer, dict):
-            self.arguments = answer
-            self.journal = CallJournal(approved=True, edited=answer)
-        else:
-            self.answer({**question, "outcome": _outcome(self.id, question, answer)})
-        self.answered = True
-
-    def answer(self, record: dict[str, Any]) -> None:
-        """Take an answer in the form in which a journal keeps it."""
-        self.journal.add(record)
-        self.answered = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the call as JSON values."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "arguments": self.arguments,
-            "journal": self.journal.to_json(),
-            "question": self.question,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> OpenCall:
-        """Build a call from `to_json`'s dict."""
-        journal = CallJournal.from_json(data["journal"])
-        return cls(data["id"], data["name"], data["arguments"], journal, data["question"])
-
-
-def _outcome(call_id: str, question: dict[str, Any], answer: Any) -> dict[str, Any]:
-    options, kind = list(question.get("options", ())), question.get("kind", "choice")
-    three = ONCE in options and DENY in options
-    reason = ""
-    choice: Any = answer
-    if three and isinstance(answer, bool):
-        choice = ONCE if answer else DENY
-    elif three and answer not in options:
-        choice, reason = DENY, str(answer)
-    elif kind == "confirm" and not isinstance(answer, bool):
-        raise ValueError(f"The answer to {question['prompt']!r} ({call_id}) must be True or False, got {answer!r}.")
-    elif kind != "confirm" and answer is True:
-        choice = question["default"] if question.get("default") is not None else next(iter(options), "yes")
-    elif kind != "confirm" and answer is False:
-        choice, reason = None, "declined"
-    elif kind == "choice" and not question.get("allow_extra") and answer not in options:
-        raise ValueError(
-            f"The answer to {question['prompt']!r} ({call_id}) must be one of "
-            f"{', '.join(map(str, options))}, got {answer!r}."
-        )
-    return {"choice": choice, "source": "user", "reason": reason, "edited": None, "decided_by": "user"}
 
 
 @dataclass(slots=True)
@@ -173,7 +86,7 @@ class Paused:
             raise ValueError(f"{wrong}; the pending calls are: {', '.join(waiting) or 'none'}.")
         for call_id, answer in answers.items():
             if not isinstance(answer, dict):
-                _outcome(call_id, waiting[call_id].question or {}, answer)
+                outcome_of(call_id, waiting[call_id].question or {}, answer)
         for call_id, answer in answers.items():
             waiting[call_id].take(answer)
 
@@ -212,11 +125,6 @@ def _pending(call: OpenCall) -> PendingCall:
         question["message"],
         question["agent"],
     )
-
-
-def opened(hooked: Iterable[HookedCall]) -> list[OpenCall]:
-    """Return the calls of a new message."""
-    return [OpenCall(call.id, call.name, call.arguments) for call in hooked]
 
 
 def message_json(message: Message) -> dict[str, Any]:

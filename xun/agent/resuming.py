@@ -8,7 +8,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xun.agent.loop import Run
-from xun.agent.paused import VERSION, OpenCall, Paused, PendingCall, check_version, message_from_json, message_json
 from xun.agent.runner import CallerRunner, SyncRunner, ThreadRunner, refuse_running_loop
 from xun.errors import ConfigError
 from xun.events import Event
@@ -18,6 +17,8 @@ from xun_policies.store import PolicyState
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
+    from xun.agent.opencall import OpenCall
+    from xun.agent.paused import Paused, PendingCall
     from xun.tools.toolbox import ToolBox
 
 A = TypeVar("A", bound="Resuming")
@@ -142,6 +143,8 @@ class Resuming:
         Raises:
             RuntimeError: The agent is running.
         """
+        from xun.agent.paused import VERSION, message_json
+
         agent = cast("Agent[Any]", self)
         if agent.running:
             raise RuntimeError(f"Agent {agent.name!r} is running; save it when its run has ended.")
@@ -164,6 +167,8 @@ class Resuming:
             ConfigError: It is no saved agent, or of another version; nothing was taken.
             PolicyError: The permissions in it are damaged; nothing was taken.
         """
+        from xun.agent.paused import Paused, check_version, message_from_json
+
         agent, saved = cast("Agent[Any]", self), check_version(data)
         try:
             history = [message_from_json(item) for item in saved["history"]]

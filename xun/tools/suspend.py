@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from xun._serialize import to_jsonable
@@ -29,7 +28,6 @@ class Suspend(BaseException):
 _IDENTITY = ("kind", "prompt", "subject", "agent", "call")
 
 
-@dataclass(slots=True)
 class CallJournal:
     """What one call has been answered and has done, over all of its attempts.
 
@@ -40,13 +38,20 @@ class CallJournal:
         edited: The arguments as the person changed them, or None.
     """
 
-    answers: list[dict[str, Any]] = field(default_factory=list)
-    steps: dict[str, Any] = field(default_factory=dict)
-    approved: bool = False
-    edited: dict[str, Any] | None = None
-    _used: set[int] = field(default_factory=set)
-    _children: int = 0
-    _call: str = ""
+    # No dataclass: making one costs more than all else that this module does.
+    __slots__ = ("_call", "_children", "_used", "answers", "approved", "edited", "steps")
+
+    def __init__(
+        self,
+        answers: Iterable[dict[str, Any]] = (),
+        steps: Mapping[str, Any] | None = None,
+        approved: bool = False,
+        edited: dict[str, Any] | None = None,
+    ) -> None:
+        self.answers, self.steps = list(answers), dict(steps or {})
+        self.approved, self.edited = approved, edited
+        self._used: set[int] = set()
+        self._children, self._call = 0, ""
 
     def begin(self, call_id: str) -> None:
         """Start an attempt of the call *call_id*: every answer is good for one question again."""
@@ -127,7 +132,7 @@ class CallJournal:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> CallJournal:
         """Build a journal from `to_json`'s dict."""
-        return cls(list(data["answers"]), dict(data["steps"]), bool(data["approved"]), data["edited"])
+        return cls(data["answers"], data["steps"], bool(data["approved"]), data["edited"])
 
 
 def _same(answer: dict[str, Any], asked: dict[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -212,6 +211,8 @@ class ToolBox(ToolTable, Guarding, Deferring):
         tool = self.get(name)
         if tool is None:
             names = [item.name for item in self.list_tools()]
+            import difflib
+
             near = difflib.get_close_matches(name, names, 3)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             known = ", ".join(names) or "none"
