@@ -46,7 +46,7 @@ def failure(exc: BaseException) -> Result[Any, ErrorInfo]:
 
 def as_result(value: Any) -> Result[Any, Any]:
     """Return *value* as a Result; one that is a Result already stays as it is."""
-    return value if isinstance(value, Result) else Result.Ok(value)
+    return value if isinstance(value, Result) else Result(True, value, None, "ok")
 
 
 def except_safe(func: F) -> F:

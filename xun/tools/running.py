@@ -38,7 +38,8 @@ def run_sync(tool: Function, call: Callable[[], Any], limit: float | None = None
     """Make the call on this thread; an async tool, or one with a limit of seconds, runs beside it."""
     if tool.is_async or limit is not None:
         return run_blocking(run_async(tool, call, limit))
-    return cast("Result[Any, Any]", call())
+    result: Result[Any, Any] = call()
+    return result
 
 
 async def run_async(tool: Function, call: Callable[[], Any], limit: float | None = None) -> Result[Any, Any]:

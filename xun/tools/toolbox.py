@@ -217,7 +217,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             known = ", ".join(names) or "none"
             raise ToolCallFormatError(f"There is no tool named {name!r}.{hint} The tools are: {known}.")
-        if self._is_hidden(tool):
+        if self._disabled and self._is_hidden(tool):
             raise ToolCallFormatError(f"The tool {name!r} is disabled in this session; use another one.")
         return tool
 
