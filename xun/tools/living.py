@@ -6,9 +6,12 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import queue
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any
@@ -30,13 +33,60 @@ START_TIMEOUT = 60.0
 """Seconds that one start, and one close, may take."""
 
 
-class LoopThread:
-    """An event loop on a thread of its own: the home of one instance's coroutines."""
+class Home(ABC):
+    """A thread of its own, where all calls of one instance are made.
+
+    Attributes:
+        thread: The thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._gate = threading.Lock()
+        self._ended = False
+        self.thread = threading.Thread(target=self._work, name=f"xun-tool-{name}", daemon=True)
+        self.thread.start()
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Make *call* at home, with the context variables of the caller.
+
+        Raises:
+            ToolError: The home was left.
+        """
+        with self._gate:
+            if self._ended:
+                raise closed(self._name)
+            return self._submit(call)
+
+    def stop(self) -> None:
+        """End the thread after what was submitted; coroutines that still run are cancelled."""
+        with self._gate:
+            if self._ended:
+                return
+            self._ended = True
+            self._end()
+        if threading.current_thread() is not self.thread:
+            self.thread.join(timeout=5)
+
+    @abstractmethod
+    def _work(self) -> None: ...
+    @abstractmethod
+    def _submit(self, call: Callable[[], Any]) -> Future[Any]: ...
+    @abstractmethod
+    def _end(self) -> None: ...
+
+
+def closed(name: str) -> ToolError:
+    """Return the error of a call that came too late."""
+    return ToolError(f"The tool {name} was closed, with its agent, before this call was through.")
+
+
+class LoopThread(Home):
+    """An event loop: the home of an instance that has coroutine functions."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._work, name=f"xun-tool-{name}", daemon=True)
-        self._thread.start()
+        super().__init__(name)
 
     def _work(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -49,36 +99,73 @@ class LoopThread:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run *coroutine* in the loop, with the context variables of the caller.
-
-        What would end the loop, such as SystemExit, comes as `ToolExit`.
-        """
-
-        async def kept() -> Any:
+    def _submit(self, call: Callable[[], Any]) -> Future[Any]:
+        async def made() -> Any:
             try:
-                return await coroutine
+                value = call()
+                return await value if inspect.isawaitable(value) else value
             except (KeyboardInterrupt, SystemExit) as exc:
+                # The loop would end by these.
                 raise ToolExit(exc) from None
 
-        return asyncio.run_coroutine_threadsafe(kept(), self._loop)
+        return asyncio.run_coroutine_threadsafe(made(), self._loop)
 
-    def stop(self) -> None:
-        """End the loop; what still runs in it is cancelled."""
+    def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout=5)
+
+
+class PlainThread(Home):
+    """Calls one after the other: the home of an instance without coroutine functions.
+
+    So what is bound to the thread that made it works in every call.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        super().__init__(name)
+
+    def _work(self) -> None:
+        while True:
+            call = self._calls.get()
+            if call is None:
+                return
+            call()
+            del call  # it holds the agent, which may be collected before the next one comes
+
+    def _submit(self, call: Callable[[], Any]) -> Future[Any]:
+        done: Future[Any] = Future()
+        context = contextvars.copy_context()
+
+        def made() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                value = context.run(call)
+            except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
+                done.set_exception(exc)
+            else:
+                done.set_result(value)
+
+        self._calls.put(made)
+        return done
+
+    def _end(self) -> None:
+        self._calls.put(None)
+
+
+_INSIDE: contextvars.ContextVar[tuple[Live, ...]] = contextvars.ContextVar("xun_inside_tools", default=())
+"""The instances whose calls are under way here: a call of one of them from within does not wait for its end."""
 
 
 class Live:
-    """One started instance of a tool class."""
+    """One instance of a tool class, in its home."""
 
     def __init__(self, cls: type[StatefulTool], config: Any, name: str) -> None:
         self.name = name
         self._instance = cls(config)
-        methods = (cls.start, cls.run, cls.close)
-        self._home = LoopThread(name) if any(inspect.iscoroutinefunction(method) for method in methods) else None
-        self._turn, self._aturn = threading.Lock(), asyncio.Lock()
+        coroutines = any(inspect.iscoroutinefunction(method) for method in (cls.start, cls.run, cls.close))
+        self._home = LoopThread(name) if coroutines else PlainThread(name)
+        self._turn = asyncio.Lock()
         self._closing = threading.Lock()
         self._closed = False
 
@@ -89,13 +176,16 @@ class Live:
             TimeoutError: It was not ready after *timeout* seconds.
         """
         try:
-            late = _in_time(self._method(self._instance.start), timeout, f"start of tool {self.name}")
+            late = _in_time(self._home.submit(self._instance.start), timeout)
         except BaseException:
-            self._leave_home()
+            self._home.stop()
             raise
         if late is not None:
-            late.add_done_callback(lambda done: self.close(timeout) if done.exception() is None else self._leave_home())
+            late.add_done_callback(lambda done: self._started_late(done, timeout))
             raise TimeoutError(f"it did not start within {timeout:g} s")
+
+    def _started_late(self, done: Future[Any], timeout: float) -> None:
+        self._home.stop() if done.exception() is not None else self.close(timeout)
 
     def close(self, timeout: float = START_TIMEOUT) -> None:
         """Close the instance, once; a failure is logged."""
@@ -103,66 +193,65 @@ class Live:
             if self._closed:
                 return
             self._closed = True
+        if threading.current_thread() is self._home.thread:
+            # The home can't wait for itself: it was ready late, or an agent happened to be collected there.
+            threading.Thread(target=self._end, args=(timeout,), name=f"xun-end-{self.name}", daemon=True).start()
+        else:
+            self._end(timeout)
+
+    def _end(self, timeout: float) -> None:
         try:
-            if _in_time(self._method(self._instance.close), timeout, f"close of tool {self.name}") is not None:
+            if _in_time(self._home.submit(self._instance.close), timeout) is not None:
                 _log.error("tool %s did not close within %g s and was left", self.name, timeout)
         except Exception:  # noqa: BLE001 - the boundary of foreign code
             _log.exception("tool %s could not be closed", self.name)
-        self._leave_home()
-
-    def _leave_home(self) -> None:
-        if self._home is not None:
-            self._home.stop()
-
-    def _method(self, method: Callable[[], Any]) -> Callable[[], Any]:
-        if not inspect.iscoroutinefunction(method):
-            return method
-        home = self._home
-        assert home is not None
-        return lambda: home.submit(method()).result()
+        self._home.stop()
 
     def run(self, ctx: ToolCallContext[Any], args: Any) -> Any:
-        """Make one call, after those before it."""
-        with self._turn:
+        """Make one call of a plain function, after those before it."""
+
+        def call() -> Any:
+            _INSIDE.set((*_INSIDE.get(), self))
             return self._instance.run(ctx, args)
 
+        if self in _INSIDE.get():
+            return self._instance.run(ctx, args)
+        try:
+            return self._home.submit(call).result()
+        except ToolExit as exc:
+            raise exc.cause from None
+        except FutureCancelled:
+            raise closed(self.name) from None
+
     async def arun(self, ctx: ToolCallContext[Any], args: Any) -> Any:
-        """Make one call in the loop of the instance, after those before it."""
+        """Make one call of a coroutine function, after those before it."""
+        inside = _INSIDE.get()
 
         async def in_turn() -> Any:
-            async with self._aturn:
+            _INSIDE.set((*inside, self))
+            if self in inside:
+                return await self._instance.run(ctx, args)
+            async with self._turn:
                 return await self._instance.run(ctx, args)
 
-        assert self._home is not None
         mark = HOME.set(asyncio.get_running_loop())
         try:
-            made = self._home.submit(in_turn())
+            made = self._home.submit(in_turn)
         finally:
             HOME.reset(mark)
         try:
             return await asyncio.wrap_future(made)
         except ToolExit as exc:
             raise exc.cause from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise closed(self.name) from None
 
 
-def _in_time(call: Callable[[], Any], timeout: float, name: str) -> Future[None] | None:
-    """Make *call* in a thread; return the future of one that takes longer than *timeout* seconds."""
-    done: Future[None] = Future()
-    context = contextvars.copy_context()
-
-    def work() -> None:
-        try:
-            context.run(call)
-        except BaseException as exc:  # noqa: BLE001 - raised again on the waiting thread
-            done.set_exception(exc)
-        else:
-            done.set_result(None)
-
-    try:
-        threading.Thread(target=work, name=f"xun-{name}", daemon=True).start()
-    except RuntimeError:
-        # The interpreter ends and starts no thread any more.
-        work()
+def _in_time(done: Future[Any], timeout: float) -> Future[Any] | None:
+    """Wait for *done* and raise what it raised; return it when it takes longer than *timeout* seconds."""
     try:
         done.result(timeout)
     except FutureTimeout:
