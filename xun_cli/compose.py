@@ -23,12 +23,12 @@ from xun_cli import system_prompt
 from xun_cli._version import __version__
 from xun_cli.event_log import log_events
 from xun_cli.log import configure_log
-from xun_cli.model_choice import ModelChoice, build_model, choose_model
+from xun_cli.model_choice import ModelChoice, at_local_server, build_model, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
 from xun_cli.session.lock import SessionError
-from xun_cli.session.session import Session
+from xun_cli.session.session import Session, shown_name
 from xun_cli.session.store import SessionStore, find, latest
 from xun_policies.policy_file import parse_toml
 from xun_policies.store import PolicyState
@@ -78,7 +78,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     session = Session(
         agent,
         store=stored.store,
-        model_name=model.name,
+        model_name=shown_name(model),
         model_factory=functools.partial(_named_model, options, settings),
         max_steps=options.max_steps or settings.limits.steps or 512,
         schema=_schema(options),
@@ -154,7 +154,16 @@ def _named_model(options: StartOptions, settings: Settings, name: str) -> ChatMo
 
     changed = dataclasses.replace(settings, model=name)
     asked = dataclasses.replace(options, model=name, demo=name == "demo")
-    model = build_model(choose_model(asked, changed, interactive=True), changed)
+    try:
+        choice = choose_model(asked, changed, interactive=True)
+    except ConfigError:
+        from xun.models.catalog import probe_loopback
+
+        local = at_local_server(changed, name, probe_loopback())
+        if local is None:
+            raise
+        changed, choice = local, choose_model(asked, local, interactive=True)
+    model = build_model(choice, changed)
     preload = getattr(model, "preload", None)
     if preload is not None:
         preload()

@@ -6,8 +6,9 @@ only when nothing is configured. A server found on this machine is offered, neve
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -134,3 +135,16 @@ def offer_local(settings: Settings, ask: Callable[[Endpoint], bool], endpoints: 
             settings.credentials = None
             return True
     return False
+
+
+def at_local_server(settings: Settings, name: str, endpoints: Sequence[Endpoint]) -> Settings | None:
+    """Return *settings* for the first of the local *endpoints* that lists the model *name*; None when none does.
+
+    For a person who names such a model where nothing is configured: /models has shown it with its address.
+    """
+    for endpoint in endpoints:
+        if name in endpoint.models:
+            provider = dataclasses.replace(settings.provider, base_url=endpoint.base_url, api_key_env="")
+            # A key of another provider has no business on a local port.
+            return dataclasses.replace(settings, provider=provider, credentials=None)
+    return None

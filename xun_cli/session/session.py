@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xun.agent.agent import Agent
 from xun.agent.history import from_events
@@ -41,9 +41,17 @@ from xun_cli.session.store import SessionError, SessionStore, new_session_id
 from xun_cli.session.tool_state import restore_tools
 from xun_policies.store import PolicyState
 
+if TYPE_CHECKING:
+    from xun.models.base import ChatModel
+
 _log = logging.getLogger("xun.session")
 
 Listener = Callable[[Envelope], None]
+
+
+def shown_name(model: ChatModel) -> str:
+    """Return the model's name as people see it; of a server's first model it is known after the first answer."""
+    return "the server's first model" if model.name == "auto" else model.name
 
 
 class Session:
@@ -233,6 +241,8 @@ class Session:
         finally:
             self._task = None
             self.last_stop, self.last_result = stop, self.agent.last_result
+            if self.agent.model is not None:
+                self.model_name = shown_name(self.agent.model)
         # After a failure the queue waits: the next message may depend on what failed.
         if self._waiting and stop != "error" and not self._closed:
             text, shown, images = self._waiting.popleft()
@@ -311,8 +321,8 @@ class Session:
         old, self.agent.model = self.agent.model, model
         if old is not None:
             await old.aclose()
-        self.model_name = model.name
-        self.emit(Notice(text=f"The model is now {model.name}."))
+        self.model_name = shown_name(model)
+        self.emit(Notice(text=f"The model is now {self.model_name}."))
         return self.model_name
 
     async def compacted(self, before: int, after: int, summary: str) -> None:

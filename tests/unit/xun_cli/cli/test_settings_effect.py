@@ -34,13 +34,14 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("old\n")
 
-    def make(turns: list[dict[str, Any]], changes: dict[str, Any], **options: Any) -> Session:
+    def make(turns: list[dict[str, Any]], changes: dict[str, Any], *, named: bool = True, **options: Any) -> Session:
         settings = Settings()
         for key, value in changes.items():
             settings.put(key, value, "test")
         script = tmp_path / "script.json"
         script.write_text(json.dumps(turns))
-        settings.model = settings.model or f"scripted:{script}"
+        if named:
+            settings.model = settings.model or f"scripted:{script}"
         return build_session(StartOptions(cwd=tmp_path, **options), settings, interactive=False)
 
     yield make
@@ -215,3 +216,11 @@ async def test_keys(tmp_path: Path) -> None:
         assert not sheet.session.sent
         await sheet.press("\x18")
         await sheet.until(lambda: bool(sheet.session.sent))
+
+
+async def test_without_a_model_the_servers_first_is_named_once_it_is_known(build: Build) -> None:
+    with FakeModelServer([{"text": "hello"}], models=["first-one", "other"]) as server:
+        session = build([], {"model": "", "provider.base_url": server.base_url}, named=False)
+        assert session.model_name == "the server's first model"
+        await played(session)
+    assert session.model_name == "first-one"
