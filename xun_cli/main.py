@@ -12,6 +12,7 @@ def main(argv: list[str]) -> int:
     sys.excepthook = _crashed
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_missing_streams()
+    _never_fail_to_write()
     try:
         code = _dispatch(argv)
         if sys.stdout is not None:
@@ -41,6 +42,15 @@ def _open_missing_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
+def _never_fail_to_write() -> None:
+    """A character that the terminal's encoding lacks becomes ``?``: an arrow in a sentence is no reason to stop."""
+    import io
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: object) -> None:

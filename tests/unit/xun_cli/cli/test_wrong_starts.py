@@ -70,3 +70,13 @@ def test_a_misspelt_command_is_no_prompt(word: str, near: str) -> None:
 @pytest.mark.parametrize("word", ["test", "hello", "refactor", "help", "configure it", "run", ""])
 def test_other_words_are_prompts(word: str) -> None:
     assert parse([word])[0].prompt == word
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("words", [["policy", "test", "ls > x"], ["policy", "show"], ["doctor", "--offline"]])
+def test_a_terminal_that_lacks_a_character_stops_nothing(tmp_path: Path, encoding: str, words: list[str]) -> None:
+    env = {**os.environ, "XUN_HOME": str(tmp_path / "home"), "PYTHONIOENCODING": encoding}
+    done = subprocess.run([str(XUN), *words], cwd=tmp_path, env=env, capture_output=True, timeout=60, check=False)
+    assert done.returncode in (0, 4) and done.stderr == b""
+    if words[:2] == ["policy", "test"]:
+        assert b"not allowed by list ? risk assessor decides" in done.stdout
