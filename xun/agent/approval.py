@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.questions import new_request_id
-from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option
+from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, subject_of
 from xun.errors import Denied
-from xun.events import PolicyChanged
+from xun.events import ApprovalResolved, PolicyChanged
 from xun.result import Result
 from xun.tools.context import ToolCallContext
 from xun.tools.function import Function, failure
 from xun.tools.schema import decode_object
+from xun_policies.store import DecisionRecord
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -106,7 +108,7 @@ class Approving:
         agent = cast("Agent[Any]", self)
         try:
             request = question_of(agent, box, tool, arguments, _context(agent, tool, context, call_id))
-            if request is None or _by_count(agent):
+            if request is None or _by_count(agent, tool, request):
                 return None
             return _settled(agent, request, agent.ask(request))
         except Denied as exc:
@@ -119,7 +121,7 @@ class Approving:
         agent = cast("Agent[Any]", self)
         try:
             request = question_of(agent, box, tool, arguments, _context(agent, tool, context, call_id))
-            if request is None or _by_count(agent):
+            if request is None or _by_count(agent, tool, request):
                 return None
             return _settled(agent, request, await agent.aask(request))
         except Denied as exc:
@@ -130,16 +132,18 @@ def _context(agent: Agent[Any], tool: Function, value: Any, call_id: str) -> Too
     return ToolCallContext(agent, tool.name, value, call_id=call_id)
 
 
-def _by_count(agent: Agent[Any]) -> bool:
-    """Take one of the answers that ``/auto N`` gave beforehand."""
+def _by_count(agent: Agent[Any], tool: Function, request: ChoiceRequest) -> bool:
+    """Take one of the answers that ``/auto N`` gave beforehand, where the question is an ordinary one."""
     policy = agent.policy
-    if policy.auto_remaining <= 0 or agent.config.auto_confirm:
+    if policy.auto_remaining <= 0 or agent.config.auto_confirm or tool.attr.destructive:
         return False
     policy.auto_remaining -= 1
+    _note(agent, request, ChoiceOutcome(ONCE, "auto", decided_by="auto"))
     return True
 
 
 def _settled(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> Result[Any, Any] | None:
+    _note(agent, request, outcome)
     if outcome.choice == GRANT and outcome.source == "user":
         grant_tool(agent, request.tool)
     if outcome.choice in (GRANT, ONCE):
@@ -148,6 +152,27 @@ def _settled(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[A
     reason = f": {outcome.reason}" if outcome.reason else " (no reason given)"
     text = f"Denied by {who}{reason}. {request.tool} did not run; do something else or ask."
     return failure(Denied(text, source=outcome.decided_by, reason=outcome.reason))
+
+
+def _note(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> None:
+    """Put the decision into the log; one that no person made into the stream too, as a front end tells its own."""
+    allowed = outcome.choice in (GRANT, ONCE)
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    decision, by = "allow" if allowed else "deny", outcome.decided_by
+    agent.policy.record(DecisionRecord(when, request.tool, subject_of(request), decision, by, "tool"))
+    if outcome.source == "auto":
+        agent.record(
+            ApprovalResolved(
+                agent=agent.name,
+                request_id=request.id,
+                call_id=request.call_id,
+                kind=request.kind,
+                choice=outcome.choice,
+                subject=subject_of(request),
+                source=by,
+                reason=outcome.reason,
+            )
+        )
 
 
 def grant_tool(agent: Agent[Any], tool: str) -> None:

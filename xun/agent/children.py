@@ -62,7 +62,7 @@ async def run_child(parent: Agent[Any], child: Agent[Any], task: str, context: A
     """
     journal = CALL.get()
     key = "" if journal is None else journal.next_child()
-    kept = None if journal is None else journal.steps.get(key)
+    kept = None if journal is None else journal.children.get(key)
     if kept is not None and "ok" in kept:
         child.finalize()
         return _result_of(kept)
@@ -75,7 +75,7 @@ async def run_child(parent: Agent[Any], child: Agent[Any], task: str, context: A
             child.instruct(task)
         result = await follow(parent, child, context)
         if result.status == "pending" and journal is not None:
-            journal.steps[key] = {"state": child.save()}
+            journal.children[key] = {"state": child.save()}
             _wait_again(child)
     finally:
         child.finalize()
@@ -83,7 +83,7 @@ async def run_child(parent: Agent[Any], child: Agent[Any], task: str, context: A
     if result.status == "cancelled":
         raise CancelledError(result.unwrap_err().error)
     if journal is not None:
-        journal.steps[key] = _kept(result)
+        journal.children[key] = _kept(result)
     return result
 
 

@@ -49,7 +49,8 @@ class OpenCall:
         question = self.question or {}
         if isinstance(answer, dict):
             self.arguments = answer
-            self.journal = CallJournal(approved=True, edited=answer)
+            # What it did, it did; what it was told holds for the other arguments only.
+            self.journal = CallJournal(steps=self.journal.steps, approved=True, edited=answer)
         else:
             self.answer({**question, "outcome": outcome_of(self.id, question, answer)})
         self.answered = True

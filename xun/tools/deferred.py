@@ -40,10 +40,11 @@ class Deferring:
     """The deferred tools of a toolbox; mixed into `ToolBox`."""
 
     _tools: dict[str, Function]
-    _disabled: set[str]
     _loaded: set[str]
 
     if TYPE_CHECKING:
+
+        def _is_hidden(self, tool: Function) -> bool: ...
 
         def get(self, name: str) -> Function | None: ...
 
@@ -59,7 +60,7 @@ class Deferring:
 
     def deferred(self) -> list[Function]:
         """Return the tools that are deferred, loaded or not, without those that are disabled."""
-        return [tool for name, tool in self._tools.items() if tool.attr.deferred and name not in self._disabled]
+        return [tool for tool in self._tools.values() if tool.attr.deferred and not self._is_hidden(tool)]
 
     def is_offered(self, tool: Function) -> bool:
         """Tell whether *tool* is not deferred, or loaded."""

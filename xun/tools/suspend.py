@@ -34,42 +34,44 @@ class CallJournal:
     Attributes:
         answers: ``{"kind", "prompt", "subject", "agent", "call", "outcome"}`` in the order in which they were given.
         steps: The values of ``ctx.step`` by their keys.
-        approved: The next question of this call is answered with yes, whatever it is: the person wrote the arguments.
+        children: The states and results of its sub-agents, by their keys.
+        approved: The next question whether it may be made is answered with yes: the person wrote the arguments.
         edited: The arguments as the person changed them, or None.
     """
 
     # No dataclass: making one costs more than all else that this module does.
-    __slots__ = ("_call", "_children", "_used", "answers", "approved", "edited", "steps")
+    __slots__ = ("_call", "_count", "_used", "answers", "approved", "children", "edited", "steps")
 
     def __init__(
         self,
         answers: Iterable[dict[str, Any]] = (),
         steps: Mapping[str, Any] | None = None,
+        children: Mapping[str, Any] | None = None,
         approved: bool = False,
         edited: dict[str, Any] | None = None,
     ) -> None:
-        self.answers, self.steps = list(answers), dict(steps or {})
+        self.answers, self.steps, self.children = list(answers), dict(steps or {}), dict(children or {})
         self.approved, self.edited = approved, edited
         self._used: set[int] = set()
-        self._children, self._call = 0, ""
+        self._count, self._call = 0, ""
 
     def begin(self, call_id: str) -> None:
         """Start an attempt of the call *call_id*: every answer is good for one question again."""
-        self._used, self._children, self._call = set(), 0, call_id
+        self._used, self._count, self._call = set(), 0, call_id
 
     def next_child(self) -> str:
         """Return the key of the next sub-agent of this attempt; the same one has the same key in every attempt."""
-        self._children += 1
-        return f"sub-agent {self._children}"
+        self._count += 1
+        return str(self._count)
 
     def answer_to(self, request: ChoiceRequest) -> ChoiceOutcome[Any] | None:
         """Return the answer that was given to *request* in an earlier attempt, or None."""
         found = self.take(self.question(request))
         if found is not None:
             return ChoiceOutcome(**found["outcome"])
-        if self.approved:
+        if self.approved and ONCE in (option.value for option in request.options):
             self.approved = False
-            outcome: ChoiceOutcome[Any] = ChoiceOutcome(True if request.kind == "confirm" else ONCE)
+            outcome: ChoiceOutcome[Any] = ChoiceOutcome(ONCE)
             self.keep(request, outcome)
             return outcome
         return None
@@ -127,12 +129,18 @@ class CallJournal:
 
     def to_json(self) -> dict[str, Any]:
         """Return the journal as JSON values."""
-        return {"answers": self.answers, "steps": self.steps, "approved": self.approved, "edited": self.edited}
+        return {
+            "answers": self.answers,
+            "steps": self.steps,
+            "children": self.children,
+            "approved": self.approved,
+            "edited": self.edited,
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> CallJournal:
         """Build a journal from `to_json`'s dict."""
-        return cls(data["answers"], data["steps"], bool(data["approved"]), data["edited"])
+        return cls(data["answers"], data["steps"], data["children"], bool(data["approved"]), data["edited"])
 
 
 def _same(answer: dict[str, Any], asked: dict[str, Any]) -> bool:

@@ -140,6 +140,24 @@ def test_auto_n_answers_the_question() -> None:
     assert pay(agent).status == "denied"
 
 
+def test_auto_n_does_not_answer_for_what_cannot_be_taken_back() -> None:
+    agent = agent_with(pay_tool(approval=True, destructive=True))
+    agent.policy.auto_remaining = 1
+    assert pay(agent).status == "denied" and agent.policy.auto_remaining == 1
+
+
+def test_decisions_are_in_the_log_and_those_of_no_person_in_the_stream() -> None:
+    agent = agent_with(pay_tool(approval=True), ChoiceOutcome("deny"), config=AgentConfig(auto_confirm=True))
+    told: list[Any] = []
+    agent.listener = told.append
+    pay(agent)
+    agent.config.auto_confirm = False
+    pay(agent)
+    log = [(record.tool, record.decision, record.source) for record in agent.policy.log]
+    assert log == [("pay", "allow", "auto_confirm"), ("pay", "deny", "user")]
+    assert [(event.choice, event.source) for event in told] == [("once", "auto_confirm")]
+
+
 def test_plan_mode_refuses_what_cannot_be_taken_back() -> None:
     agent = agent_with(pay_tool(destructive=True), ChoiceOutcome("once"))
     agent.policy.mode = "plan"

@@ -150,6 +150,29 @@ def test_row_43_a_resumed_child_knows_its_conversation() -> None:
     agent.finalize()
 
 
+def test_row_43_finalize_ends_a_child_of_a_blocking_caller() -> None:
+    ended: list[str] = []
+
+    async def hold() -> str:
+        """Wait."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return ""
+
+    agent = family(
+        lambda param: Agent("child", ScriptedModel([calls(("hold", {}))]), ToolBox(hold)),
+        calls(("agent_spawn", {"task": "t"})),
+        calls(("agent_wait", {"identifier": "agent#1", "timeout_seconds": 0.1})),
+        {"text": "x"},
+    )
+    agent.instruct("go").execute()
+    agent.finalize()
+    assert ended == ["cancelled"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "error"),
     [

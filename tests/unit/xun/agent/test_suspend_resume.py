@@ -330,6 +330,32 @@ def test_a_cancelled_run_leaves_nothing_pending() -> None:
     assert asyncio.run(go()).pending == []
 
 
+def test_edited_arguments_approve_the_call_and_answer_nothing_else() -> None:
+    made: list[str] = []
+
+    @tool_attr(approval=lambda ctx, arguments: arguments["amount"] > 10)
+    def give(ctx: ToolCallContext[Any], amount: int) -> str:
+        """Give."""
+        ctx.step("note", made.append, "noted")
+        made.append(f"{amount} {ctx.ask('To whom?')}")
+        return made[-1]
+
+    def agent_of(*turns: Any) -> Agent[Any]:
+        agent = waiting(Bank(), *turns)
+        agent.toolbox.register(give)
+        return agent
+
+    agent = agent_of(calls(("give", {"amount": 20})), {"text": "x"})
+    agent.instruct("go").execute()
+    agent.resume({agent.pending[0].call_id: {"amount": 5}})
+    [call] = agent.pending
+    assert call.question == "To whom?" and made == ["noted"]
+    agent.resume({call.call_id: {"amount": 30}})
+    assert agent.pending[0].question == "To whom?" and made == ["noted"]  # a step is done once, whatever changes
+    assert agent.resume({agent.pending[0].call_id: "Ann"}).unwrap() == "x"
+    assert made == ["noted", "30 Ann"]
+
+
 def test_budgets_count_a_call_once_however_often_it_waits() -> None:
     made: list[str] = []
 
