@@ -216,6 +216,10 @@ def test_row_09_binding_as_text(yaml: Path):
     assert call(Function.from_yaml(yaml), {"s": "a b"}).unwrap() == "'a b'"
     assert call(Function.from_yaml(yaml, lambda s: s * 2), {"s": "a"}).unwrap() == "aa"
     yaml.write_text(YAML)
+    yaml.write_text(YAML + "binding: nowhere.at_all:f\n")
+    with pytest.raises(ValueError, match=r"WebSearch\.tool\.yaml, line 15: the binding 'nowhere\.at_all:f' can't be"):
+        Function.from_yaml(yaml)
+    yaml.write_text(YAML)
     for binding in ("nowhere.at_all:f", "json:nothing", "json", "xun:__all__", ":dumps"):
         with pytest.raises(ValueError, match="binding"):
             Function.from_yaml(yaml, binding)
@@ -239,7 +243,9 @@ def test_row_09_binding_as_text(yaml: Path):
         ("description: b\n", "a tool needs a name"),
         ("name: [a]\n", "line 1: name must be text"),
         ("name: !!python/object/apply:os.getcwd []\n", "no valid YAML"),
-        ("name: a\nextra_kwargs: {self: 1}\n", "self is reserved"),
+        ("name: a\nextra_kwargs: {self: 1}\n", "line 2: Tool a: self is reserved"),
+        ("name: a\ntype: tool\npreset: {self: 1}\n", "line 3: Tool a: self is reserved"),
+        ("name: a\nexpose: all\n", "line 2: expose must be one of auto, direct, code, command"),
     ],
 )
 def test_row_09_bad_yaml_is_refused_with_its_line(tmp_path: Path, text: str, message: str):

@@ -98,17 +98,24 @@ def tool_from_yaml(
     attr |= {} if preset is None else {"preset": {**attr.get("preset", {}), **preset}}
     attr |= {} if deferred is None else {"deferred": deferred}
     attr |= {} if search_hint is None else {"search_hint": search_hint}
+    schema = file.data.get("input_schema", {"type": "object", "properties": {}})
     try:
         func = bound(target)
-        return from_schema(
-            tool,
-            _text(file, "description"),
-            file.data.get("input_schema", {"type": "object", "properties": {}}),
-            func,
-            attr,
-        )
     except ConfigError as exc:
-        raise file.error("input_schema", str(exc)) from exc
+        raise file.error("binding", str(exc)) from exc
+    try:
+        return from_schema(tool, _text(file, "description"), schema, func, attr)
+    except ConfigError as exc:
+        raise file.error(_about(file, str(exc)), str(exc)) from exc
+
+
+def _about(file: YamlMap, message: str) -> str:
+    """Return the key that an error is about."""
+    for word, keys in (("preset", ("preset", "extra_kwargs")), ("expose", ("expose",))):
+        for key in keys:
+            if word in message and key in file.data:
+                return key
+    return "input_schema"
 
 
 def bound(target: str | Callable[..., Any]) -> Callable[..., Any]:
