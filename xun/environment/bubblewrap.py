@@ -60,6 +60,16 @@ class BubblewrapEnvironment(WorkspaceFiles):
         Raises:
             EnvironmentUnusable: There is no bwrap, or it does not work here.
         """
+        return self._start(command, cwd, env, stdin)
+
+    def _start(
+        self,
+        command: str | Sequence[str],
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+        stdin: bool,
+        readable: Sequence[str] = (),
+    ) -> LocalProcess:
         given = dict(child_environment(os.environ) if env is None else env)
         with self._lock:
             if self._starter is None:
@@ -70,7 +80,7 @@ class BubblewrapEnvironment(WorkspaceFiles):
         writable = self._writable
         if "TMPDIR" in given and not any(within(given["TMPDIR"], root) for root in ("/tmp", *writable)):
             del given["TMPDIR"]
-        wrapped = [program, *self._arguments(writable)]
+        wrapped = [program, *self._arguments(writable, readable)]
         self._test([*wrapped, "--", "/bin/true"], given)
         argv = [*wrapped, "--chdir", cwd or self.workspace, "--", *argument_vector(command)]
         return starter.submit(self._table.start, argv, cwd="/", env=given, stdin=stdin).result()
@@ -94,7 +104,7 @@ class BubblewrapEnvironment(WorkspaceFiles):
             )
         self._tested = True
 
-    def _arguments(self, writable: Sequence[str]) -> list[str]:
+    def _arguments(self, writable: Sequence[str], readable: Sequence[str]) -> list[str]:
         """Return how the inside looks: the later mount wins."""
         args = [*_NAMESPACES, "--cap-drop", "ALL"]
         if self._network:
@@ -107,6 +117,8 @@ class BubblewrapEnvironment(WorkspaceFiles):
             args += ["--tmpfs", "/run"]
             if self._network and os.path.isdir(_RESOLVER):
                 args += ["--ro-bind", _RESOLVER, _RESOLVER]
+        for folder in readable:
+            args += ["--ro-bind", folder, folder]
         secrets = secret_paths(os.environ)
         around = [path for path in secrets if any(within(root, path) for root in writable)]
         for path in around:
@@ -135,8 +147,11 @@ class BubblewrapEnvironment(WorkspaceFiles):
         """Run Python code with this interpreter, inside the sandbox."""
         from xun.environment.code_host import run_in_process
 
+        # The interpreter may be installed in a folder that is empty inside, such as /tmp.
+        prefixes = [prefix for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)) if _masked(prefix)]
+
         def start(argv: Sequence[str]) -> LocalProcess:
-            return self.spawn(argv, env=env, stdin=True)
+            return self._start(argv, None, env, True, prefixes)
 
         run_in_process(start, sys.executable, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
 
