@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from tests.fakes.fake_session import FakeSession, places
 from tests.fakes.runs import calls, of, scripted, stream, tool_texts
 from xun import Agent, Result, ToolBox, ToolCallContext, ToolCallFormatError, tool_attr
 from xun.events import ToolOutput as Progress
+from xun.tools import StatefulTool
 from xun.tools.function import Function
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.settings import Settings
@@ -351,6 +352,41 @@ async def test_generator_yields_progress_and_returns_the_result():
     assert box.call_tool(Agent(), "work", {"steps": 0}).unwrap() == "0 done"
 
 
+async def test_generators_of_objects_and_classes():
+    class Args(BaseModel):
+        pass
+
+    class Plain(StatefulTool):
+        """Plain."""
+
+        args_model = Args
+
+        def run(self, ctx: ToolCallContext[Any], args: Any) -> Iterator[str]:
+            yield "plain 1"
+            return "plain done"
+
+    class Late(StatefulTool):
+        """Late."""
+
+        args_model = Args
+
+        async def run(self, ctx: ToolCallContext[Any], args: Any) -> AsyncIterator[str]:  # type: ignore[override]
+            yield "late 1"
+            yield "late done"
+
+    class Thing(Words):
+        def invoke(self, arguments: dict[str, Any]) -> Iterator[str]:  # type: ignore[override]
+            yield "thing 1"
+            return arguments["text"]
+
+    agent = scripted(calls(("Plain", {}), ("Late", {}), ("words", {"text": "x"})), {"text": "done"})
+    agent.toolbox.register(Plain, Late, Thing())
+    shown = [event.text for event in of(await stream(agent), Progress)]
+    agent.finalize()
+    assert sorted(shown) == ["late 1", "late done", "plain 1", "thing 1"]
+    assert tool_texts(agent) == ["plain done", "late done", "x"]
+
+
 def test_generator_has_no_type_of_its_result_in_the_stub():
     def work(steps: int) -> Iterator[str]:
         """Work."""
@@ -412,57 +448,3 @@ def test_specs_of_installed_packages():
         ToolBox.from_specs([{"name": "broken_tool"}])
     with pytest.raises(ValueError, match="needs a name"):
         ToolBox.from_specs([{"colour": 1}])
-
-
-# -- direct calls ------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class Place:
-    city: str
-
-
-def ship(ctx: ToolCallContext[Any], to: Place, express: bool = False) -> str:
-    """Ship."""
-    return f"{to.city} {express} {ctx.value}"
-
-
-def test_direct_call_by_name():
-    agent = Agent(toolbox=ToolBox(ship, add))
-    assert agent.tool.ship(to={"city": "Oslo"}).unwrap() == "Oslo False None"
-    assert agent.tool.ship(to=Place("Oslo"), express=True).unwrap() == "Oslo True None"
-    assert agent.tool("value").ship(to=Place("Oslo")).unwrap() == "Oslo False value"
-    assert agent.tool.math_add(a=1, b=2).unwrap() == agent.tool["math.add"](a=1, b=2).unwrap() == "math.add 3"
-    assert agent.history == [] and dir(agent.tool) == ["math_add", "ship"]
-
-
-def test_direct_call_is_checked_as_one_of_the_model():
-    agent = Agent(toolbox=ToolBox(ship))
-    with pytest.raises(ToolCallFormatError, match="to: required, but missing"):
-        agent.tool.ship()
-    with pytest.raises(ToolCallFormatError, match="no JSON values"):
-        agent.tool.ship(to=object())
-    with pytest.raises(AttributeError, match=r"no tool named 'sail'; the tools are: ship"):
-        agent.tool.sail()
-    agent.toolbox.disable("ship")
-    with pytest.raises(ToolCallFormatError, match="disabled"):
-        agent.tool.ship(to={"city": "Oslo"})
-
-
-async def test_direct_call_from_async_code_and_of_an_async_tool():
-    async def later(x: int) -> int:
-        """Later."""
-        await asyncio.sleep(0)
-        return x
-
-    assert Agent(toolbox=ToolBox(later)).tool.later(x=2).unwrap() == 2
-
-
-def test_direct_call_from_a_tool():
-    def outer(ctx: ToolCallContext[Any]) -> str:
-        """Outer."""
-        return "outer " + ctx.agent.tool.math_add(a=1, b=1).unwrap()
-
-    agent = scripted(calls(("outer", {})), {"text": "done"}, tools=[outer, add])
-    agent.instruct("go").execute().unwrap()
-    assert tool_texts(agent) == ["outer math.add 2"]

@@ -11,6 +11,7 @@ from xun.errors import ConfigError
 from xun.tools.attr import EXPOSURES, ToolAttr, attr_of
 from xun.tools.context import ToolCallContext
 from xun.tools.given import GivenSignature, Takes
+from xun.tools.progress import is_generator
 from xun.tools.running import in_thread, run_blocking
 from xun.tools.stateful import ModelSignature, StatefulTool, checked_class, described, settings
 
@@ -108,7 +109,8 @@ def from_object(thing: ToolObject, name: str | None = None) -> Function:
     name = name or attr.name or str(thing.name)
     takes = Takes(name, thing.invoke, whole=True)
     signature = GivenSignature(name, thing.parameters, takes, attr.preset)
-    invoke = thing.invoke if inspect.iscoroutinefunction(thing.invoke) else _awaiting(thing.invoke)
+    known = inspect.iscoroutinefunction(thing.invoke) or is_generator(thing.invoke)
+    invoke = thing.invoke if known else _awaiting(thing.invoke)
     text = attr.description if attr.description is not None else str(thing.description or "")
     return Function(invoke, name=name, description=text, attr=attr, signature=signature)
 
@@ -146,7 +148,7 @@ def from_class(
         ConfigError: The class has no ``args_model``, or needs settings.
     """
     from xun.tools.function import Function
-    from xun.tools.living import Instances
+    from xun.tools.living import Instances, is_late
 
     cls = checked_class(cls)
     # Two calls of one message in turn: the second may build on what the first left.
@@ -158,7 +160,7 @@ def from_class(
     instances = Instances(cls, config, tool)
     signature = ModelSignature(tool, cls.args_model, found.preset or {})
     text = found.description if found.description is not None else described(cls)
-    call = _call_async(instances) if inspect.iscoroutinefunction(cls.run) else _call_sync(instances)
+    call = _call_async(instances) if is_late(cls.run) else _call_sync(instances)
     signature.context_positional = (0,)
     return Function(call, name=tool, description=text, attr=found, signature=signature, instances=instances)
 

@@ -6,18 +6,17 @@ import asyncio
 import contextvars
 import inspect
 import logging
-import queue
 import threading
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ToolError
 from xun.tools.context import ToolCallContext
+from xun.tools.homes import LoopThread, PlainThread, closed, in_time
+from xun.tools.progress import drained, is_generator
 from xun.tools.running import HOME, ToolExit, in_thread
 from xun.tools.stateful import StatefulTool
 
@@ -33,126 +32,6 @@ START_TIMEOUT = 60.0
 """Seconds that one start, and one close, may take."""
 
 
-class Home(ABC):
-    """A thread of its own, where all calls of one instance are made.
-
-    Attributes:
-        thread: The thread.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._gate = threading.Lock()
-        self._ended = False
-        self.thread = threading.Thread(target=self._work, name=f"xun-tool-{name}", daemon=True)
-        self.thread.start()
-
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Make *call* at home, with the context variables of the caller.
-
-        Raises:
-            ToolError: The home was left.
-        """
-        with self._gate:
-            if self._ended:
-                raise closed(self._name)
-            return self._submit(call)
-
-    def stop(self) -> None:
-        """End the thread after what was submitted; coroutines that still run are cancelled."""
-        with self._gate:
-            if self._ended:
-                return
-            self._ended = True
-            self._end()
-        if threading.current_thread() is not self.thread:
-            self.thread.join(timeout=5)
-
-    @abstractmethod
-    def _work(self) -> None: ...
-    @abstractmethod
-    def _submit(self, call: Callable[[], Any]) -> Future[Any]: ...
-    @abstractmethod
-    def _end(self) -> None: ...
-
-
-def closed(name: str) -> ToolError:
-    """Return the error of a call that came too late."""
-    return ToolError(f"The tool {name} was closed, with its agent, before this call was through.")
-
-
-class LoopThread(Home):
-    """An event loop: the home of an instance that has coroutine functions."""
-
-    def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        super().__init__(name)
-
-    def _work(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
-        if left:
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-    def _submit(self, call: Callable[[], Any]) -> Future[Any]:
-        async def made() -> Any:
-            try:
-                value = call()
-                return await value if inspect.isawaitable(value) else value
-            except (KeyboardInterrupt, SystemExit) as exc:
-                # The loop would end by these.
-                raise ToolExit(exc) from None
-
-        return asyncio.run_coroutine_threadsafe(made(), self._loop)
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-
-class PlainThread(Home):
-    """Calls one after the other: the home of an instance without coroutine functions.
-
-    So what is bound to the thread that made it works in every call.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        super().__init__(name)
-
-    def _work(self) -> None:
-        while True:
-            call = self._calls.get()
-            if call is None:
-                return
-            call()
-            del call  # it holds the agent, which may be collected before the next one comes
-
-    def _submit(self, call: Callable[[], Any]) -> Future[Any]:
-        done: Future[Any] = Future()
-        context = contextvars.copy_context()
-
-        def made() -> None:
-            if not done.set_running_or_notify_cancel():
-                return
-            try:
-                value = context.run(call)
-            except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
-                done.set_exception(exc)
-            else:
-                done.set_result(value)
-
-        self._calls.put(made)
-        return done
-
-    def _end(self) -> None:
-        self._calls.put(None)
-
-
 _INSIDE: contextvars.ContextVar[tuple[Live, ...]] = contextvars.ContextVar("xun_inside_tools", default=())
 """The instances whose calls are under way here: a call of one of them from within does not wait for its end."""
 
@@ -163,7 +42,8 @@ class Live:
     def __init__(self, cls: type[StatefulTool], config: Any, name: str) -> None:
         self.name = name
         self._instance = cls(config)
-        coroutines = any(inspect.iscoroutinefunction(method) for method in (cls.start, cls.run, cls.close))
+        self._run = _reporting(self._instance)
+        coroutines = is_late(cls.run) or any(inspect.iscoroutinefunction(method) for method in (cls.start, cls.close))
         self._home = LoopThread(name) if coroutines else PlainThread(name)
         self._turn = asyncio.Lock()
         self._closing = threading.Lock()
@@ -176,7 +56,7 @@ class Live:
             TimeoutError: It was not ready after *timeout* seconds.
         """
         try:
-            late = _in_time(self._home.submit(self._instance.start), timeout)
+            late = in_time(self._home.submit(self._instance.start), timeout)
         except BaseException:
             self._home.stop()
             raise
@@ -201,7 +81,7 @@ class Live:
 
     def _end(self, timeout: float) -> None:
         try:
-            if _in_time(self._home.submit(self._instance.close), timeout) is not None:
+            if in_time(self._home.submit(self._instance.close), timeout) is not None:
                 _log.error("tool %s did not close within %g s and was left", self.name, timeout)
         except Exception:  # noqa: BLE001 - the boundary of foreign code
             _log.exception("tool %s could not be closed", self.name)
@@ -212,10 +92,10 @@ class Live:
 
         def call() -> Any:
             _INSIDE.set((*_INSIDE.get(), self))
-            return self._instance.run(ctx, args)
+            return self._run(ctx, args)
 
         if self in _INSIDE.get():
-            return self._instance.run(ctx, args)
+            return self._run(ctx, args)
         try:
             return self._home.submit(call).result()
         except ToolExit as exc:
@@ -230,9 +110,9 @@ class Live:
         async def in_turn() -> Any:
             _INSIDE.set((*inside, self))
             if self in inside:
-                return await self._instance.run(ctx, args)
+                return await self._run(ctx, args)
             async with self._turn:
-                return await self._instance.run(ctx, args)
+                return await self._run(ctx, args)
 
         mark = HOME.set(asyncio.get_running_loop())
         try:
@@ -250,15 +130,17 @@ class Live:
             raise closed(self.name) from None
 
 
-def _in_time(done: Future[Any], timeout: float) -> Future[Any] | None:
-    """Wait for *done* and raise what it raised; return it when it takes longer than *timeout* seconds."""
-    try:
-        done.result(timeout)
-    except FutureTimeout:
-        if done.done():
-            raise
-        return done
-    return None
+def is_late(run: Callable[..., Any]) -> bool:
+    """Tell whether the ``run`` of a tool class has to be awaited."""
+    return inspect.iscoroutinefunction(run) or inspect.isasyncgenfunction(run)
+
+
+def _reporting(instance: StatefulTool) -> Callable[[ToolCallContext[Any], Any], Any]:
+    """Return the ``run`` of *instance*; what a generator yields is shown as progress."""
+    if not is_generator(instance.run):
+        return instance.run
+    whole = drained(instance.run)
+    return lambda ctx, args: whole(ctx, ctx, args)
 
 
 class Instances:
