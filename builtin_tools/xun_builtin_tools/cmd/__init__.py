@@ -14,11 +14,12 @@ def tools() -> list[Callable[..., Any]]:
     if os.name == "nt":
         _say_once()
         return []
+    from xun_builtin_tools.cmd.background import bash_kill, bash_output, bash_running, bash_spawn, bash_wait
     from xun_builtin_tools.cmd.bash import bash
 
-    return [bash]
+    return [bash, bash_spawn, bash_output, bash_wait, bash_running, bash_kill]
 
 
 @cache
 def _say_once() -> None:
-    sys.stdout.write("xun: the cmd group has no bash tool on Windows; it is skipped.\n")
+    sys.stdout.write("xun: the cmd group has no tools on Windows; it is skipped.\n")

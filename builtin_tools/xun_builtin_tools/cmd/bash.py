@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from xun.environment.base import EnvironmentUnusable
 from xun.errors import CommandError
@@ -11,6 +11,10 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.process import Outcome, Watch
+from xun_builtin_tools.cmd.tasks import Task, Tasks, new_log
+
+if TYPE_CHECKING:
+    from xun.environment.base import Process
 
 MAX_TIMEOUT = 3600
 """The longest limit of one command, in seconds."""
@@ -23,6 +27,7 @@ def bash(
     timeout: float = 120,
     cwd: str | None = None,
     env: dict[str, str] | None = None,
+    on_timeout: Literal["kill", "background"] = "kill",
 ) -> dict[str, Any]:
     """Run a command in bash and return its output and exit code.
 
@@ -33,19 +38,23 @@ def bash(
     timeout is the limit in seconds, up to 3600; after it the command and all that it started are ended.
     cwd is the folder to run in, inside the workspace; the project folder if left out.
     env adds environment variables for this call.
+    on_timeout="background" lets a command that passes its limit go on; you then get its id for bash_output, bash_wait
+    and bash_kill, and its output so far.
 
     Returns stdout, stderr, returncode, duration in seconds, and truncated. A long output keeps its head and tail;
     output_file then names the file with the whole. A returncode other than 0 is no error of the tool."""
-    if not command.strip():
-        raise CommandError("The command is empty; give the text that bash should run.", kind="spawn")
     if not 0 < timeout <= MAX_TIMEOUT:
         raise CommandError(f"timeout must be above 0 and at most {MAX_TIMEOUT} s, got {timeout:g}.", kind="spawn")
-    folder = ctx.agent.workspace.resolve(cwd or ".").path
-    if not folder.is_dir():
-        raise CommandError(f"cwd {folder} is not a folder.", kind="spawn")
-    approved = gate.command(ctx, command, str(folder), env)
+    if on_timeout == "background":
+        Tasks.of(ctx.agent).check_room()
+    approved = approve(ctx, command, cwd, env)
     captures = (call_capture(ctx, "stdout"), call_capture(ctx, "stderr"))
-    outcome = _run(ctx, approved, captures, timeout)
+    if on_timeout == "background":
+        outcome = _run_or_keep(ctx, approved, captures, timeout)
+        if isinstance(outcome, Task):
+            return _kept(approved, outcome, *captures)
+    else:
+        outcome = Watch(spawn(ctx, approved), captures, ctx.emit).run(timeout, lambda: ctx.cancelled)
     if outcome.cancelled:
         ctx.check_cancel()
     stdout, stderr = captures
@@ -58,14 +67,67 @@ def bash(
     return _value(approved, outcome, stdout, stderr)
 
 
-def _run(
-    ctx: ToolCallContext[Any], approved: gate.ApprovedCommand, captures: tuple[Capture, Capture], timeout: float
-) -> Outcome:
+def approve(
+    ctx: ToolCallContext[Any], command: str, cwd: str | None, env: dict[str, str] | None
+) -> gate.ApprovedCommand:
+    """Return the command as it may run.
+
+    Raises:
+        CommandError: It is empty, or *cwd* is not a folder.
+        PathOutsideWorkspace: *cwd* is not in the workspace.
+        Denied: It may not run.
+    """
+    if not command.strip():
+        raise CommandError("The command is empty; give the text that bash should run.", kind="spawn")
+    folder = ctx.agent.workspace.resolve(cwd or ".").path
+    if not folder.is_dir():
+        raise CommandError(f"cwd {folder} is not a folder.", kind="spawn")
+    return gate.command(ctx, command, str(folder), env)
+
+
+def spawn(ctx: ToolCallContext[Any], approved: gate.ApprovedCommand) -> Process:
+    """Start an approved command where the agent's commands run.
+
+    Raises:
+        CommandError: It can't be started.
+    """
     try:
-        process = ctx.agent.environment.spawn(approved.text, cwd=approved.cwd, env=approved.environment)
+        return ctx.agent.environment.spawn(approved.text, cwd=approved.cwd, env=approved.environment)
     except (OSError, ValueError, EnvironmentUnusable) as exc:
         raise CommandError(f"bash could not be started: {exc}", kind="spawn") from exc
-    return Watch(process, captures, ctx.emit).run(timeout, lambda: ctx.cancelled)
+
+
+def _run_or_keep(
+    ctx: ToolCallContext[Any], approved: gate.ApprovedCommand, captures: tuple[Capture, Capture], timeout: float
+) -> Outcome | Task:
+    """Run the command to its end, or give it to the background once it passes its limit."""
+    process = spawn(ctx, approved)
+    log = new_log(ctx.agent)
+    sinks = (log.sink("stdout", captures[0]), log.sink("stderr", captures[1]))
+    watch = Watch(process, sinks, ctx.emit)
+    outcome = watch.try_run(timeout, lambda: ctx.cancelled)
+    if outcome is None:
+        return Tasks.of(ctx.agent).take(approved.text, process, watch, log, sinks)
+    log.remove()
+    return outcome
+
+
+def _kept(approved: gate.ApprovedCommand, task: Task, stdout: Capture, stderr: Capture) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "id": task.id,
+        "status": "running",
+        "stdout": stdout.text,
+        "stderr": stderr.text,
+        "returncode": None,
+        "truncated": stdout.truncated or stderr.truncated,
+        "stdout_log": str(task.log.stdout),
+        "stderr_log": str(task.log.stderr),
+        "note": "The command passed its limit and goes on in the background; see bash_output, bash_wait, bash_kill.",
+    }
+    if approved.edited:
+        value["command_run"] = approved.text
+        value["note"] += " The user changed the command before allowing it; command_run is what runs."
+    return value
 
 
 def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, stderr: Capture) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from xun_builtin_tools.cmd.capture import Capture
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from xun.environment.base import Process
@@ -40,16 +39,25 @@ class Outcome:
     left_running: bool = False
 
 
+class Sink(Protocol):
+    """What takes one stream of a command."""
+
+    def feed(self, data: bytes, final: bool = False) -> str:
+        """Take *data* and return it as text."""
+        ...
+
+
 class Watch:
     """Follows one command to its end: reads its output, watches its limit and the run's cancellation."""
 
     def __init__(
         self,
         process: Process,
-        captures: tuple[Capture, Capture],
+        captures: tuple[Sink, Sink],
         show: Callable[[str, str], None],
     ) -> None:
         self._process, self._show = process, show
+        self._started = time.monotonic()
         self._selector = selectors.DefaultSelector()
         pipes = (process.stdout, process.stderr)
         for stream, capture, name in zip(pipes, captures, ("stdout", "stderr"), strict=True):
@@ -61,27 +69,40 @@ class Watch:
 
     def run(self, limit: float, cancelled: Callable[[], bool]) -> Outcome:
         """Return when the command is over, was cancelled, or passed *limit* seconds."""
-        started = time.monotonic()
-        timed_out = stopped = False
-        try:
-            while self._process.poll() is None:
-                timed_out = time.monotonic() - started > limit
-                stopped = cancelled()
-                if timed_out or stopped:
-                    break
-                self._read(min(_POLL, max(0.0, limit - (time.monotonic() - started))) or 0.001)
-        except BaseException:
-            self._process.kill(GRACE)
-            self._close()
-            raise
+        timed_out, stopped = self._until(limit, cancelled)
         if timed_out or stopped:
             self._process.kill(GRACE)
         code = self._process.wait()
         self._drain()
         self._close()
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - self._started
         left = self._process.left_running()
         return Outcome(code, seconds, timed_out, stopped, left)
+
+    def try_run(self, limit: float, cancelled: Callable[[], bool]) -> Outcome | None:
+        """As `run`, but a command that passes *limit* goes on: None is returned, and `run` may follow."""
+        timed_out, _ = self._until(limit, cancelled)
+        return None if timed_out else self.run(math.inf, cancelled)
+
+    def stop_showing(self) -> None:
+        """Show no more of the output."""
+        self._show = lambda text, stream: None
+
+    def _until(self, limit: float, cancelled: Callable[[], bool]) -> tuple[bool, bool]:
+        """Follow the command while it runs; return whether it passed the limit, and whether it was cancelled."""
+        started = time.monotonic()
+        try:
+            while self._process.poll() is None:
+                timed_out = time.monotonic() - started > limit
+                stopped = cancelled()
+                if timed_out or stopped:
+                    return timed_out and not stopped, stopped
+                self._read(min(_POLL, max(0.0, limit - (time.monotonic() - started))) or 0.001)
+        except BaseException:
+            self._process.kill(GRACE)
+            self._close()
+            raise
+        return False, False
 
     def _read(self, wait: float) -> bool:
         """Read what is there; return whether a pipe is still open."""
