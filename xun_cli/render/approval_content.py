@@ -39,6 +39,13 @@ SPLIT_FROM = 140
 _MARKS = {"allow": ("✓", GOOD), "ok": ("✓", DIM), "ask": ("✗", WARN)}
 
 
+_ANSWERS = {
+    "grant": "what the row names is not asked about again; /policy shows it and takes it back",
+    "once": "allows this call only",
+    "deny": "the model is told so, with your reason",
+}
+"""What the three answers do."""
+
 LONG_COMMAND = 8
 """Rows of a command above which the short view keeps its beginning and its end, with a count between."""
 
@@ -64,9 +71,7 @@ def explain_lines(request: ChoiceRequest, columns: int) -> list[Line]:
         lines += [[(PLAIN, piece)] for row in safe(text).split("\n") for piece in hard_wrap(row, columns)]
         lines.append([])
     for option in request.options:
-        note = option.note or {"once": "allows this call only", "deny": "the model is told so, with your reason"}.get(
-            str(option.value), ""
-        )
+        note = option.note or (_ANSWERS.get(str(option.value), "") if request.kind in ("command", "write") else "")
         lines += wrap([(BOLD, safe(option.label)), (PLAIN, f": {safe(note)}" if note else "")], columns)
     return lines
 
@@ -181,7 +186,8 @@ def _write(request: ChoiceRequest, columns: int, *, split: bool) -> list[Line]:
         if lines:
             lines.append([])
         lines += _file(file, request.cwd, columns, many=len(request.files) > 1, split=split)
-    return lines + _message(request.message, columns)
+    said = {option.note for option in request.options}  # an answer gives it as its reason
+    return lines if request.message in said else lines + _message(request.message, columns)
 
 
 def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) -> list[Line]:

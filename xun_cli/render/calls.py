@@ -73,6 +73,11 @@ class Call:
     files: tuple[FileDiff, ...] = field(default=())
     done: ToolCompleted | None = None
 
+    @property
+    def checking(self) -> bool:
+        """Whether a command is still being judged: nothing of it runs yet."""
+        return self.tool == "bash" and self.resolved is None and not self.waiting and not self.output
+
     def add_output(self, stream: str, text: str) -> None:
         """Take in live output; only its end is kept."""
         if stream == "progress":

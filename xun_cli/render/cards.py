@@ -66,7 +66,7 @@ def live_card(call: Call, columns: int, cwd: str, now: float, spinner: str) -> L
     """Return the line of a call that still runs."""
     seconds = f"{max(0.0, now - call.started):.0f}s"
     left: Line = [(ACCENT, f"{spinner} "), *_agent(call), (NAME, safe(call.tool, multiline=False)), (PLAIN, "  ")]
-    end = "waiting for you" if call.waiting else seconds
+    end = "waiting for you" if call.waiting else f"checking {seconds}" if call.checking else seconds
     room = columns - line_width(left) - width(end) - 2
     return [*left, (PLAIN, cut(call.title(cwd), max(4, room))), (DIM, f"  {end}")]
 

@@ -92,7 +92,7 @@ def _doing(turn: OpenTurn, now: float, since: float) -> str:
     if any(call.waiting for call in turn.calls.values()):
         word = "waiting for your answer"
     elif turn.calls:
-        word = "running"
+        word = "checking the command" if all(call.checking for call in turn.calls.values()) else "running"
     elif turn.subagents:
         word = f"{safe(turn.subagents[-1], multiline=False)} works"
     elif turn.stream is not None:

@@ -216,3 +216,12 @@ def test_a_grant_to_a_sub_agent_is_not_called_one_for_the_session() -> None:
     for agent, span in (("main", "for this session: "), ("helper#1", "for this sub-agent: ")):
         request = command("make all", ("make all", "ask", NOT_LISTED), grant="make", agent=agent)
         assert f"{span}make" in plain_lines(approval_view(request, 80, 24, DialogState()))
+
+
+def test_why_a_write_cannot_be_granted_is_said_once() -> None:
+    note = ".git/hooks/x may run programs later and is never granted"
+    options = (Option("grant", "Allow and grant", "g", False, note), *write_request().options[1:])
+    request = replace(write_request(), options=options, message=note)
+    assert plain_lines(approval_view(request, 120, 30, DialogState())).count("never granted") == 1
+    state = DialogState(view="explain")
+    assert "Allow and grant: what the row names" in plain_lines(approval_view(write_request(), 120, 30, state))

@@ -145,6 +145,16 @@ def test_the_card_of_a_question_shows_the_answer() -> None:
     assert "Which way?  → my <U+001B>own" in fed(made, [done])
 
 
+def test_a_command_that_is_still_judged_is_not_called_running() -> None:
+    made = transcript()
+    fed(made, [ev.TurnStarted(input="x"), started("1", "bash", command="make")])
+    live = plain_lines(made.live(6))
+    assert "bash  make  checking 0s" in live and "checking the command 0s" in live and "running" not in live
+    fed(made, [ev.ApprovalResolved(call_id="1", kind="command", choice="allow", subject="make", source="allowlist")])
+    live = plain_lines(made.live(6))
+    assert "checking" not in live and "running 0s" in live
+
+
 def test_a_retry_after_finished_text_says_so() -> None:
     made = transcript()
     fed(made, [ev.TurnStarted(input="x"), ev.MessageDelta(text="one\n\ntwo")])
