@@ -103,7 +103,7 @@ class CallJournal:
             "options": [option.value for option in request.options],
             "default": request.default,
             "allow_extra": request.allow_extra,
-            "message": request.message or "".join(f"--- {file.path}\n{file.diff}" for file in request.files),
+            "message": _told(request),
         }
 
     def keep(self, request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> None:
@@ -141,6 +141,17 @@ class CallJournal:
     def from_json(cls, data: dict[str, Any]) -> CallJournal:
         """Build a journal from `to_json`'s dict."""
         return cls(data["answers"], data["steps"], data["children"], bool(data["approved"]), data["edited"])
+
+
+def _told(request: ChoiceRequest) -> str:
+    """Return what stands below a question: its text, the command with its assessment, the changes."""
+    parts = [request.message]
+    if request.command is not None:
+        parts += [request.command.text, f"in {request.cwd}"]
+    if request.risk is not None:
+        parts.append(f"risk assessment: {request.risk.verdict} ({request.risk.reason})")
+    parts += [f"--- {file.path}\n{file.note or file.diff}" for file in request.files]
+    return "\n".join(part for part in parts if part)
 
 
 def _same(answer: dict[str, Any], asked: dict[str, Any]) -> bool:

@@ -249,6 +249,27 @@ def test_writes_of_built_in_tools_wait_too(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == "new\n"
 
 
+def test_a_command_waits_with_its_text_its_folder_and_its_assessment(tmp_path: Path) -> None:
+    script = ScriptedModel(
+        [calls(("bash", {"command": "touch made"})), {"text": "x"}],
+        risk=[{"verdict": "unsure", "reason": "it writes"}] * 2,
+    )
+    config = AgentConfig(on_ask="suspend")
+    box = ToolBox().with_defaults("cmd")
+    agent = Agent(model=script, toolbox=box, workspace=Workspace(tmp_path), config=config).initialize()
+    agent.instruct("go").execute()
+    [call] = agent.pending
+    assert call.kind == "command" and call.message.splitlines() == [
+        "touch made",
+        f"in {tmp_path}",
+        "risk assessment: unsure (it writes)",
+    ]
+    assert not (tmp_path / "made").exists()
+    assert agent.resume({call.call_id: True}).unwrap() == "x"
+    assert (tmp_path / "made").exists()
+    agent.finalize()
+
+
 def test_a_direct_call_is_denied_since_it_cannot_wait() -> None:
     agent = waiting(Bank())
     assert agent.toolbox.call_tool(agent, "pay", {"amount": 1}).status == "denied"
