@@ -20,6 +20,15 @@ def family(getter: Any, *turns: Any, **options: Any) -> Agent[Any]:
     return Agent(model=ScriptedModel(turns), toolbox=box, **options).initialize()
 
 
+async def until(happened: Any) -> None:
+    """Wait until *happened* gives something true, 10 seconds at most."""
+    for _ in range(1000):
+        if happened():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
 class Gate:
     """A tool that waits until it is let through."""
 
@@ -51,7 +60,6 @@ async def test_row_43_a_spawned_agent_works_beside_its_parent_and_is_waited_for(
 
     def release() -> str:
         """Let the child through."""
-        assert gate.begun.is_set()
         loop.call_soon_threadsafe(gate.open.set)
         return ""
 
@@ -85,8 +93,7 @@ async def test_row_43_a_child_works_on_between_the_runs_of_its_parent() -> None:
     assert (await agent.instruct("go").aexecute()).unwrap() == "started"
     gate.open.set()
     agent.model = ScriptedModel([calls(("agent_wait", {"identifier": "agent#1"})), {"text": "got it"}])
-    await asyncio.sleep(0.05)
-    assert of(seen, SubagentCompleted)
+    await until(lambda: of(seen, SubagentCompleted))
     await agent.instruct("and?").aexecute()
     assert tool_texts(agent)[-1] == "answer"
     agent.finalize()
@@ -104,7 +111,7 @@ async def test_row_42_cancelling_the_parent_reaches_its_children() -> None:
     await asyncio.wait_for(gate.begun.wait(), 5)
     agent.cancel("enough")
     assert (await run).status == "cancelled"
-    await asyncio.sleep(0.05)
+    await until(lambda: gate.ended)
     assert gate.ended == ["cancelled"]
     agent.finalize()
 
@@ -115,7 +122,7 @@ async def test_row_43_finalize_cancels_what_is_left() -> None:
     await agent.instruct("go").aexecute()
     await asyncio.wait_for(gate.begun.wait(), 5)
     agent.finalize()
-    await asyncio.sleep(0.05)
+    await until(lambda: gate.ended)
     assert gate.ended == ["cancelled"]
 
 
