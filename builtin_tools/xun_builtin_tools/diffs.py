@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xun.choice import FileDiff
@@ -64,21 +65,47 @@ def unified(old: str, new: str) -> tuple[str, int, int]:
     before, after = _lines(old), _lines(new)
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])
-    start = max(0, head - _CONTEXT)
-    stop_before, stop_after = len(before) - max(0, tail - _CONTEXT), len(after) - max(0, tail - _CONTEXT)
-    left, right = before[start:stop_before], after[start:stop_after]
+    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
     if max(len(left), len(right)) > MAX_DIFF_LINES:
         return f"(more than {MAX_DIFF_LINES} lines differ)\n", len(right), len(left)
     hunks: list[str] = []
     added = removed = 0
-    for line in list(difflib.unified_diff(left, right, n=_CONTEXT, lineterm=""))[2:]:
-        if line.startswith("@@"):
-            hunks.append(_shifted(line, start))
-            continue
-        added += line.startswith("+")
-        removed += line.startswith("-")
-        hunks.append(line)
+    for group in _grouped(left, right, head, tail):
+        _, first, _, first_after, _ = group[0]
+        _, _, last, _, last_after = group[-1]
+        hunks.append(f"@@ -{_range(first, last)} +{_range(first_after, last_after)} @@")
+        for kind, start, stop, start_after, stop_after in group:
+            if kind == "equal":
+                hunks += [f" {line}" for line in before[start:stop]]
+                continue
+            hunks += [f"-{line}" for line in before[start:stop]]
+            hunks += [f"+{line}" for line in after[start_after:stop_after]]
+            removed += stop - start
+            added += stop_after - start_after
     return "".join(f"{line}\n" for line in hunks), added, removed
+
+
+def _grouped(left: list[str], right: list[str], head: int, tail: int) -> Iterable[list[tuple[str, int, int, int, int]]]:
+    """Yield the hunks, as difflib's opcodes with context, of what stands between *head* and *tail* common lines.
+
+    Only the middle is compared, and the context comes from the whole: a text that were cut near a change would
+    let the change slide to its end, where no context follows.
+    """
+    matcher = difflib.SequenceMatcher(None, left, right)
+    codes = [(kind, a + head, b + head, c + head, d + head) for kind, a, b, c, d in matcher.get_opcodes()]
+    ends = (len(left) + head, len(right) + head)
+    whole = [("equal", 0, head, 0, head)] if head else []
+    whole += codes
+    whole += [("equal", ends[0], ends[0] + tail, ends[1], ends[1] + tail)] if tail else []
+    matcher.opcodes = whole  # type: ignore[attr-defined]  # what get_opcodes keeps
+    return matcher.get_grouped_opcodes(_CONTEXT) if codes else ()
+
+
+def _range(start: int, stop: int) -> str:
+    """Return the lines of one side as the head of a hunk counts them."""
+    size = stop - start
+    first = start + 1 if size else start
+    return str(first) if size == 1 else f"{first},{size}"
 
 
 def _lines(text: str) -> list[str]:
@@ -98,12 +125,3 @@ def _common(left: list[str], right: list[str]) -> int:
             break
         count += 1
     return count
-
-
-def _shifted(header: str, by: int) -> str:
-    parts = header.split(" ")
-    for index in (1, 2):
-        sign, numbers = parts[index][0], parts[index][1:].split(",")
-        first = int(numbers[0]) + by
-        parts[index] = sign + ",".join([str(first), *numbers[1:]])
-    return " ".join(parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.fakes.fake_session import FakeSession, places
@@ -176,6 +176,7 @@ def test_completion_names_changed_files(ctx: CommandContext, session: FakeSessio
 LINES = st.lists(st.sampled_from(["a", "b", "c", "-d", "+e", "\\f", "@@ x", ""]), max_size=8)
 
 
+@example(["b", "b", "b", "a", "b", "b", "b", "a"], ["b", "b", "b", "b", "b", "b", "b", "a"], False, False)
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_an_inverted_diff_applies_the_other_way(old: list[str], new: list[str], cut_old: bool, cut_new: bool) -> None:
     before = "\n".join(old) + ("" if cut_old or not old else "\n")
