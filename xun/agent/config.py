@@ -35,6 +35,8 @@ class AgentConfig:
             ``bubblewrap:network``, the name of an installed one, or an environment, which its owner closes.
         on_ask: chooser: the agent's chooser answers questions; suspend: a question ends the run with the status
             "pending", and ``agent.resume`` goes on with the answer.
+        allowed_hosts: Hosts that are fetched from without asking, as ``example.com`` or ``example.com:8080``.
+        allow_private_urls: Loopback and private addresses may be fetched from; they are asked about as others are.
         code_mode: The model calls most tools from Python code, by ``run_code``, and sees only the others.
     """
 
@@ -55,4 +57,6 @@ class AgentConfig:
     command_env: tuple[str, ...] = ()
     environment: Environment | str = "local"
     on_ask: Literal["chooser", "suspend"] = "chooser"
+    allowed_hosts: tuple[str, ...] = ()
+    allow_private_urls: bool = False
     code_mode: bool = False
