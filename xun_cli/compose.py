@@ -41,6 +41,22 @@ if TYPE_CHECKING:
 
 DEFAULT_BASH_TIMEOUT = 120.0
 
+SELDOM = (
+    "datetime",
+    "system_info",
+    "sleep",
+    "read_many_files",
+    "file_info",
+    "diff_files",
+    "temp_dir",
+    "agent_run_parallel",
+    "agent_spawn",
+    "agent_wait",
+    "agent_list",
+    "agent_resume",
+)
+"""Tools that are not in every request."""
+
 
 @dataclass(slots=True)
 class _Stored:
@@ -116,6 +132,8 @@ def build_toolbox(settings: Settings) -> ToolBox:
 
         changed = functools.partial(bash, timeout=settings.bash.timeout)
         box.register(tool_attr(override=True, sequential=True)(changed))
+    # The everyday request stays small: these are found by tool_search, or run when the model names them.
+    box.defer(*SELDOM)
     box.disable(*settings.tools.disable)
     return box
 

@@ -41,6 +41,7 @@ class Deferring:
 
     _tools: dict[str, Function]
     _loaded: set[str]
+    _deferred: set[str]
 
     if TYPE_CHECKING:
 
@@ -58,13 +59,22 @@ class Deferring:
         self._loaded = other._loaded
         return self
 
+    def defer(self, *names: str) -> Self:
+        """Have tools of this toolbox deferred, whatever their own mark says; unknown names are passed over."""
+        self._deferred.update(tool.name for name in names if (tool := self.get(name)) is not None)
+        return self
+
+    def is_deferred(self, tool: Function) -> bool:
+        """Tell whether *tool* is offered only once it was looked for."""
+        return tool.attr.deferred or tool.name in self._deferred
+
     def deferred(self) -> list[Function]:
         """Return the tools that are deferred, loaded or not, without those that are disabled."""
-        return [tool for tool in self._tools.values() if tool.attr.deferred and not self._is_hidden(tool)]
+        return [tool for tool in self._tools.values() if self.is_deferred(tool) and not self._is_hidden(tool)]
 
     def is_offered(self, tool: Function) -> bool:
         """Tell whether *tool* is not deferred, or loaded."""
-        return not tool.attr.deferred or tool.name in self._loaded
+        return not self.is_deferred(tool) or tool.name in self._loaded
 
     def load(self, *names: str) -> list[Function]:
         """Offer deferred tools from the next request on; return them.
@@ -77,7 +87,7 @@ class Deferring:
             known = ", ".join(tool.name for tool in self.deferred()) or "none"
             raise ToolCallFormatError(f"There is no tool named {', '.join(unknown)}; the deferred tools are: {known}.")
         found = [tool for name in names if (tool := self.get(name)) is not None]
-        self._loaded.update(tool.name for tool in found if tool.attr.deferred)
+        self._loaded.update(tool.name for tool in found if self.is_deferred(tool))
         return found
 
     def search(self, query: str, max_results: int = 5) -> list[Function]:

@@ -41,6 +41,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
         ToolTable.__init__(self)
         self._disabled: set[str] = set()
         self._loaded: set[str] = set()
+        self._deferred: set[str] = set()
         if funcs:
             self.register(*funcs)
 
@@ -189,7 +190,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
             ToolCallFormatError: The call is wrong.
         """
         tool = self._lookup(tool_name)
-        quick = tool.is_plain and not self._watched
+        quick = tool.is_plain and not self._watched and tool.name not in self._deferred
         if not quick:
             scope = self._noted(tool, scope)
         ctx = None
@@ -200,7 +201,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
 
     def _noted(self, tool: Function, scope: CallScope | None) -> CallScope | None:
         """Note a call that is not simply made; return what it may use of its run."""
-        if tool.attr.deferred:
+        if self.is_deferred(tool):
             self._loaded.add(tool.name)
         if self.dry_run:
             scope = scope or CallScope()
@@ -227,6 +228,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
         copy._tools = dict(self._tools)
         copy._disabled = set(self._disabled)
         copy._loaded = set(self._loaded)
+        copy._deferred = set(self._deferred)
         copy._take_settings(self)
         return copy
 

@@ -34,5 +34,5 @@ def _load(agent: Agent[Any], event: ToolCompleted) -> None:
         names += [str(item.get("name")) for item in found or () if isinstance(item, dict)]
     for name in names:
         tool = agent.toolbox.get(name)
-        if tool is not None and tool.attr.deferred:
+        if tool is not None and agent.toolbox.is_deferred(tool):
             agent.toolbox.load(name)
