@@ -199,9 +199,17 @@ def _grant_writes(ctx: ToolCallContext[Any], grants: Sequence[WriteGrant]) -> No
 
 
 def command(
-    ctx: ToolCallContext[Any], text: str, cwd: str, environment: Mapping[str, str] | None = None
+    ctx: ToolCallContext[Any],
+    text: str,
+    cwd: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    state: str = "",
 ) -> ApprovedCommand:
     """Return the command that may run: this one, or the one that the person made of it.
+
+    *environment* is what is set for it. *state* tells what is special about the bash that it will run in: no list
+    knows what a command means there, so a person is asked; "" for a new bash.
 
     Raises:
         Denied: It may not run; the text says who refused and how to allow it.
@@ -209,14 +217,14 @@ def command(
     child = child_environment(os.environ, environment or {}, ctx.agent.config.command_env)
     verdict = _verdict(ctx.agent, text, cwd, child)
     unusual = sorted(name for name, value in (environment or {}).items() if not is_inert(name, value))
+    note = state or (f"sets {', '.join(unusual)} in its environment" if unusual else "")
     if ctx.dry_run:
-        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(unusual)))
-    if verdict.allowed and not unusual:
+        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(note)))
+    if verdict.allowed and not note:
         _count_commands(ctx.agent, verdict)
         _log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
         ctx.agent.record(_resolved(ctx, "", text, "allow", "allowlist"))
         return ApprovedCommand(text, cwd, child)
-    note = f"sets {', '.join(unusual)} in its environment" if unusual else ""
     risk = _assess(ctx, verdict, cwd, child)
     if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan" and not note:
         _log(ctx, text, "allow", "risk", risk.verdict)

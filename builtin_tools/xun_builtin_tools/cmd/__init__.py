@@ -16,8 +16,9 @@ def tools() -> list[Callable[..., Any]]:
         return []
     from xun_builtin_tools.cmd.background import bash_kill, bash_output, bash_running, bash_spawn, bash_wait
     from xun_builtin_tools.cmd.bash import bash
+    from xun_builtin_tools.cmd.shell import shell
 
-    return [bash, bash_spawn, bash_output, bash_wait, bash_running, bash_kill]
+    return [bash, bash_spawn, bash_output, bash_wait, bash_running, bash_kill, shell]
 
 
 @cache
