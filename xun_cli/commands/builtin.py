@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xun_cli.commands import changes, conversation, health, models, modes, overview, policy, settings, tools
+from xun_cli.commands import changes, conversation, health, models, modes, overview, policy, settings, tasks, tools
 from xun_cli.commands import help as help_family
 from xun_cli.commands.registry import Registry
 
@@ -17,6 +17,7 @@ def build() -> Registry:
         models.commands(),
         tools.commands(),
         overview.commands(),
+        tasks.commands(),
         conversation.commands(),
         help_family.commands(registry),
         settings.commands(),
