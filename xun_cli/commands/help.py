@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 from xun_cli.commands.output import CommandResult, Output, error, failed, table, text
@@ -80,10 +81,21 @@ def _help(registry: Registry, rest: str) -> CommandResult:
     if command is not None:
         return CommandResult((text(*_describe(command)),))
     if wanted in TOPICS:
-        return CommandResult((text(TOPICS[wanted]),))
-    near = registry.nearest(wanted)
-    hint = " or ".join(f"/help {name}" for name in near) if near else "/help alone lists everything"
-    return failed(f"No help about {wanted!r}. Try {hint}.")
+        return CommandResult((text(_flowing(TOPICS[wanted])),))
+    near = [*difflib.get_close_matches(wanted, TOPICS, 1), *registry.nearest(wanted)]
+    hint = "Try " + " or ".join(f"/help {name}" for name in near[:3]) if near else "/help lists everything"
+    return failed(f"No help about {wanted!r}. {hint}.")
+
+
+def _flowing(topic: str) -> str:
+    """Return *topic* with its paragraphs in one line each, for any width; indented lines stay as they are."""
+    lines: list[str] = []
+    for line in topic.split("\n"):
+        if lines and not line.startswith(" ") and not lines[-1].startswith(" "):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _overview(commands: Iterable[SlashCommand]) -> list[Output]:

@@ -347,3 +347,11 @@ async def test_config_shows_values_with_their_origin(ctx: CommandContext) -> Non
     assert "did you mean" in await shown(ctx, "/config moddel")
     assert "xun config set mode VALUE" in await shown(ctx, "/config mode plan")
     assert ("/config ui.mode", "") in default_registry().complete(ctx, "/config ui.m")
+
+
+async def test_help_flows_at_any_width_and_names_what_is_near(ctx: CommandContext) -> None:
+    topic = await shown(ctx, "/help approvals")
+    assert "`e` edits a command before it runs, Ctrl-E shows all of it" in topic
+    assert "\n  o  allow this time only\n" in topic
+    assert await shown(ctx, "/help approval") == "No help about 'approval'. Try /help approvals."
+    assert await shown(ctx, "/help zzzzqqq") == "No help about 'zzzzqqq'. /help lists everything."
