@@ -195,16 +195,19 @@ def test_a_start_is_quick(project: Path, environment: dict[str, str], xun: Start
         assert terminal.cpu_seconds() < 0.9
 
 
-def test_a_closed_terminal_is_no_crash(project: Path, environment: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_closed_terminal_is_no_crash(project: Path, environment: dict[str, str], tmp_path: Path, turns: int) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "xun_cli", "--demo"]
     child = subprocess.Popen(
         command, cwd=project, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
-    drawn = b""
-    while b"rules answer" not in drawn:
-        drawn += os.read(ours, 65_536)
+    seen = b""
+    for typed, wanted in (("", b"rules answer"), ("hello\r", b"run the tests"))[: turns + 1]:
+        os.write(ours, typed.encode())
+        while wanted not in seen:
+            seen += os.read(ours, 65_536)
     os.close(ours)
     child.send_signal(signal.SIGHUP)
     for _ in range(60):  # who closes a terminal wakes what is stopped in it, at any moment of its end

@@ -85,9 +85,13 @@ def run_repl(
         return await repl.run()
 
     code, farewell = asyncio.run(main())
-    if farewell:
-        sys.stdout.write(farewell + "\n")
+    try:
+        if farewell:
+            sys.stdout.write(farewell + "\n")
         sys.stdout.flush()
+    except OSError:
+        # Nobody reads this terminal any more; what is left in the buffer must not fail at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
