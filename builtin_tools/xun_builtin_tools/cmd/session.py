@@ -31,7 +31,7 @@ _BEGIN = (
 )
 _START_SECONDS = 15.0
 _POLL = 0.1
-_GRACE = 1.0
+_GRACE = 0.5
 _HELD = 1024 * 1024
 _IDLE_KEPT = 64 * 1024
 
@@ -305,6 +305,7 @@ class _Pipe:
     def _keep(self, data: bytes) -> None:
         with self._change:
             self._buffer += data
+            self._change.notify_all()
             while self._busy and not self._stopped and len(self._buffer) > _HELD:
                 self._change.wait()
             if not self._busy and len(self._buffer) > _IDLE_KEPT:

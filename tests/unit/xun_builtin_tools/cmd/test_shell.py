@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import threading
 import time
@@ -184,6 +185,22 @@ def test_after_a_timeout_the_shell_stays(agent, command):
     assert "begun" in error.error and "not this" not in error.error
     assert time.monotonic() - started < 3
     assert output(agent, 'echo "$X ${PWD##*/} $(jobs | wc -l)"') == "kept sub 1\n"
+
+
+def test_a_flood_is_held_in_bounds_and_the_shell_stays(agent):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    error = run(agent, "X=kept; yes", timeout=0.5).unwrap_err()
+    assert "stays as it is" in error.error and len(error.error) < 5000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB on Linux
+    assert output(agent, "echo $X") == "kept\n"
+
+
+def test_a_call_costs_no_wait(agent):
+    output(agent, "true")
+    started = time.monotonic()
+    for _ in range(20):
+        output(agent, "true")
+    assert time.monotonic() - started < 1.5, "much less than a poll for each"
 
 
 def test_what_ignores_the_interruption_ends_with_the_shell(agent, tmp_path):
