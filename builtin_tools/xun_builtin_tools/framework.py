@@ -10,6 +10,8 @@ from xun.errors import ToolError
 from xun.events import TodoUpdated
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
+from xun_builtin_tools.memory import read_memory, save_memory
+from xun_builtin_tools.questions import ask_user
 from xun_builtin_tools.session_tools import read_output, tool_search
 
 TODO_KEY = "__builtin_todos"
@@ -73,4 +75,4 @@ def write_todos(ctx: ToolCallContext[Any], todos: list[Todo]) -> str:
 
 def tools() -> list[Callable[..., Any]]:
     """Return the functions of the group."""
-    return [ask_preference, write_todos, tool_search, read_output]
+    return [ask_preference, ask_user, write_todos, tool_search, read_output, save_memory, read_memory]
