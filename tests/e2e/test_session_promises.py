@@ -60,7 +60,9 @@ def test_no_mouse_is_captured_and_no_other_screen_is_taken(xun: Start) -> None:
 
 
 def test_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resize(xun: Start) -> None:
-    terminal = xun([call("bash", command="touch made"), {"text": "All done."}, call("nosuch"), {"text": "Sorry."}])
+    terminal = xun(
+        [call("bash", command="touch made"), {"text": "All done."}, call("read_file", path="nope"), {"text": "Sorry."}]
+    )
     terminal.send("go\r")
     terminal.wait("Allow this time only")
     terminal.send("half a thought")
@@ -75,7 +77,7 @@ def test_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resize(x
     terminal.send(" and more")
     terminal.wait("› half a thought and more")
     terminal.send("\r")
-    terminal.wait("There is no tool named")
+    terminal.wait("nope does not exist")
     terminal.wait("Sorry.")
     assert "> half a thought and more" in terminal.text()
 
