@@ -13,7 +13,6 @@ READERS = ("cat", "read x; echo $x", 'python3 -c "input()"', "sort", "passwd", "
 TERMINALS = (
     "read x </dev/tty",
     "sudo -k true",
-    "vi",
     "less f",
     "top",
     "ssh-keygen",
