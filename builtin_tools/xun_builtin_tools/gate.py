@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from xun.agent.questions import NobodyToAsk, new_request_id
+from xun.agent.subagent import in_plan_mode
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, Risk, WriteGrant, subject_of
 from xun.errors import Denied
 from xun.events import ApprovalResolved, PolicyChanged, RiskAssessed
@@ -101,9 +102,8 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
         Denied: It may not; the text says who refused and how to allow it.
     """
     agent = ctx.agent
-    policy = agent.policy
     lasting = [item for item in plan if not item.temporary]
-    if policy.mode == "plan" and lasting:
+    if lasting and in_plan_mode(agent):
         raise Denied(
             "Denied by plan mode: files are not changed now. Describe the change instead; "
             "the person leaves plan mode with /mode ask.",
@@ -226,7 +226,7 @@ def command(
         ctx.agent.record(_resolved(ctx, "", text, "allow", "allowlist"))
         return ApprovedCommand(text, cwd, child)
     risk = _assess(ctx, verdict, cwd, child)
-    if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan" and not note:
+    if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not note:
         _log(ctx, text, "allow", "risk", risk.verdict)
         ctx.agent.record(_resolved(ctx, "", text, "allow", "risk", risk.reason))
         return ApprovedCommand(text, cwd, child)
@@ -253,7 +253,7 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
         raise DryRun(dry.of_command(_code_verdict(text), cwd, asks=True))
     child = child_environment(os.environ, {}, ctx.agent.config.command_env)
     risk = _assess(ctx, _code_verdict(text), cwd, child)
-    if risk is not None and risk.verdict == "allow" and ctx.agent.policy.mode != "plan":
+    if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent):
         _log(ctx, text, "allow", "risk", "code", risk.verdict)
         ctx.agent.record(_resolved(ctx, "", text, "allow", "risk", risk.reason))
         return ApprovedCommand(text, cwd, child)

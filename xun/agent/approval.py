@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.questions import new_request_id
+from xun.agent.subagent import in_plan_mode
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, subject_of
 from xun.errors import Denied
 from xun.events import ApprovalResolved, PolicyChanged
@@ -41,7 +42,7 @@ def question_of(
     Raises:
         Denied: Plan mode does not allow it.
     """
-    attr, plan = tool.attr, agent.policy.mode == "plan"
+    attr, plan = tool.attr, in_plan_mode(agent)
     if plan and attr.destructive:
         raise Denied(
             f"Denied by plan mode: what {tool.name} does can't be taken back. Describe what you would do instead; "

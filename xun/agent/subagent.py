@@ -75,3 +75,13 @@ def depth_of(agent: Agent[Any]) -> int:
     while agent.parent is not None:
         agent, depth = agent.parent, depth + 1
     return depth
+
+
+def in_plan_mode(agent: Agent[Any]) -> bool:
+    """Tell whether *agent* or one above it is in plan mode now: a switch holds for sub-agents that run already."""
+    current: Agent[Any] | None = agent
+    while current is not None:
+        if current.policy.mode == "plan":
+            return True
+        current = current.parent
+    return False

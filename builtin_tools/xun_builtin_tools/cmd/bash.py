@@ -61,7 +61,7 @@ def bash(
     if outcome.timed_out:
         raise CommandError(
             f"The command passed its limit of {timeout:g} s and was ended with all that it started. "
-            f"Output so far:\n{stdout.text[-3000:]}{stderr.text[-1000:]}",
+            f"{so_far(stdout.text[-3000:] + stderr.text[-1000:])}",
             kind="timeout",
         )
     return _value(approved, outcome, stdout, stderr)
@@ -147,3 +147,8 @@ def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, st
     elif outcome.left_running:
         value["note"] = "Processes that the command started still run; they end with the session."
     return value
+
+
+def so_far(output: str) -> str:
+    """Return what a command that was ended had printed, as a sentence goes on."""
+    return f"Output so far:\n{output}" if output.strip() else "It had printed nothing."

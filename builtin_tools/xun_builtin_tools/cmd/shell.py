@@ -12,7 +12,7 @@ from xun.errors import CommandError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
-from xun_builtin_tools.cmd.bash import MAX_TIMEOUT
+from xun_builtin_tools.cmd.bash import MAX_TIMEOUT, so_far
 from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.inert import what_changes
 from xun_builtin_tools.cmd.session import ShellOutcome, ShellSession
@@ -137,7 +137,7 @@ def _timeout(outcome: ShellOutcome, capture: Capture, timeout: float) -> Command
         if outcome.ended
         else "was interrupted; the shell stays as it is"
     )
-    text = f"The command passed its limit of {timeout:g} s and {how}. Output so far:\n{_plain(capture.text)[-4000:]}"
+    text = f"The command passed its limit of {timeout:g} s and {how}. {so_far(_plain(capture.text)[-4000:])}"
     return CommandError(text, kind="timeout")
 
 

@@ -331,3 +331,13 @@ def test_write_todos_keeps_one_in_progress(make):
     one = [{"description": "a", "status": "completed"}, {"description": "b"}]
     assert call(agent, "write_todos", todos=one).unwrap() == "2 items, 1 completed"
     assert agent.events_seen[-1].items[1] == {"description": "b", "status": "pending"}
+
+
+def test_a_switch_to_plan_mode_holds_for_a_sub_agent_that_runs_already(make, tmp_path):
+    parent = make()
+    child = Agent(toolbox=parent.toolbox, workspace=parent.workspace, parent=parent).initialize()
+    call(child, "write_file", path="before.txt", content="x\n").unwrap()
+    parent.policy.mode = "plan"
+    assert call(child, "write_file", path="after.txt", content="x\n").status == "denied"
+    assert not (tmp_path / "after.txt").exists()
+    child.finalize()
