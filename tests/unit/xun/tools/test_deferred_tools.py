@@ -99,9 +99,14 @@ def test_row_18_the_search_tool_lists_names_with_the_beginning_of_descriptions()
 
 
 def test_row_18_the_search_tool_is_offered_only_when_something_is_deferred() -> None:
-    model = ScriptedModel([{"text": "x"}])
-    Agent(model=model, toolbox=ToolBox(plain).with_defaults("framework")).initialize().instruct("go").execute()
-    assert "tool_search" not in names(model.requests[0].tools)
+    model = ScriptedModel([{"text": "x"}, {"text": "y"}])
+    tools = ToolBox(plain).with_defaults("framework")
+    agent = Agent(model=model, toolbox=tools).initialize()
+    agent.instruct("go").execute()
+    assert "tool_search" in names(model.requests[0].tools)
+    tools.disable(*(tool.name for tool in tools.deferred()))
+    agent.instruct("go").execute()
+    assert "tool_search" not in names(model.requests[1].tools)
 
 
 def test_row_18_what_a_run_loads_of_its_own_tools_does_not_get_lost_for_the_agents() -> None:
