@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xun.agent.agent import Agent
 
 _KEY = "__shell_session"
+_LOST = "The earlier shell had ended between the calls, with what was set in it; this was the first call of a new one."
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\Z)"  # titles, links
@@ -79,7 +80,8 @@ class _Shell:
         """Run one command, when it may run."""
         with self._lock:
             session = self._session
-            if session is not None and (restart or not session.alive) and not ctx.dry_run:
+            lost = session is not None and not session.alive
+            if session is not None and (restart or lost) and not ctx.dry_run:
                 self._close()
                 session = None
             cwd = str(ctx.agent.workspace.resolve(".").path) if session is None else session.cwd
@@ -99,7 +101,10 @@ class _Shell:
             ctx.check_cancel()
         if outcome.timed_out:
             raise _timeout(outcome, capture, timeout)
-        return _value(approved, outcome, capture, session)
+        value = _value(approved, outcome, capture, session)
+        if lost and not restart:
+            value["note"] = " ".join([_LOST, value["note"]] if "note" in value else [_LOST])
+        return value
 
     def _close(self) -> None:
         session, self._session = self._session, None

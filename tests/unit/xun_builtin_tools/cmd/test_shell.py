@@ -221,6 +221,14 @@ def test_a_shell_that_ends_says_so_and_the_next_is_new(agent):
     assert killed["returncode"] == -9 and output(agent, "echo back") == "back\n"
 
 
+def test_a_shell_that_ended_between_the_calls_is_told_of(agent):
+    value(agent, "X=1; { sleep 0.1; kill -9 $$; } &")
+    time.sleep(0.5)
+    got = value(agent, 'echo "[$X]"')
+    assert got["stdout"] == "[]\n" and "earlier shell had ended" in got["note"]
+    assert "note" not in value(agent, "true")
+
+
 def test_restart_begins_anew(agent):
     value(agent, "X=1; cd sub; sleep 7209 &")
     got = value(agent, 'echo "[$X]"; jobs', restart=True)
