@@ -157,6 +157,7 @@ def _config(options: StartOptions, settings: Settings, model: ChatModel) -> Agen
         risk_timeout=settings.risk.timeout,
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
+        allowed_hosts=tuple(settings.tools.allowed_hosts),
     )
 
 

@@ -94,9 +94,15 @@ class BashSettings:
 
 @dataclass(slots=True)
 class ToolSettings:
-    """``[tools]``: names or patterns of tools that are switched off."""
+    """``[tools]``: which tools there are, and what they may do unasked.
+
+    Attributes:
+        disable: Names or patterns of tools that are switched off.
+        allowed_hosts: Hosts that are fetched from without a question.
+    """
 
     disable: list[str] = field(default_factory=list)
+    allowed_hosts: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ NEVER = (
     "policy.writes.allow",
     "profiles",
     "provider",
+    "tools.allowed_hosts",
     "workspace",
 )
 """Keys, and what is below them, that no project sets, trusted or not."""

@@ -103,8 +103,8 @@ def _refusal(target: Target, outcome: ChoiceOutcome[Any]) -> str:
         reason = f": {outcome.reason}" if outcome.reason else " (no reason given)"
         return f"Denied by the user{reason}. Do not fetch from {target.place} again; do something else or ask."
     return (
-        f"Denied: nobody can be asked to approve fetching from {target.place}. It can be allowed beforehand with "
-        "AgentConfig(allowed_hosts=...)."
+        f"Denied: nobody can be asked to approve fetching from {target.place}. It can be allowed beforehand: "
+        f'tools.allowed_hosts = ["{target.place}"] in the configuration, or AgentConfig(allowed_hosts=...).'
     )
 
 

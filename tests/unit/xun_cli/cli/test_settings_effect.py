@@ -118,6 +118,14 @@ async def test_tools_disable_and_workspace_add_dirs(build: Build, tmp_path_facto
     await session.close()
 
 
+async def test_tools_allowed_hosts(build: Build) -> None:
+    fetch = [call("web_fetch", url="http://no-such-host.invalid/")]
+    assert result(await played(build(fetch, {}))).status == "denied"
+    session = build([], {"tools.allowed_hosts": ["docs.example"]})
+    assert session.agent.config.allowed_hosts == ("docs.example",)
+    await session.close()
+
+
 async def test_risk(build: Build) -> None:
     session = build([], {"risk.enabled": False, "risk.timeout": 7.0, "limits.cost_usd": 2.5, "bash.env_keep": ["A"]})
     config = session.agent.config
