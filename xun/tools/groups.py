@@ -21,6 +21,7 @@ GROUPS: dict[str, str] = {
     "cmd": "xun_builtin_tools.cmd",
     "search": "xun_builtin_tools.search",
     "code": "xun_builtin_tools.code",
+    "browser": "xun_builtin_tools.browser",
     "diagnostic": "xun_builtin_tools.diagnostic",
 }
 """Group name to the module whose ``tools()`` lists its functions."""

@@ -1,0 +1,285 @@
+"""The browser tools in a real headless Chromium, against pages of this machine."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from xun.errors import ToolError
+from xun.models import ScriptedModel
+from xun_builtin_tools.browser.chromium import find
+
+pytest.importorskip("playwright", reason="playwright is not installed")
+
+FORM = b"""<!doctype html><title>Form</title><h1>Hello</h1>
+<form action="/done"><label>Name <input name="n"></label>
+<select name="s"><option value="a">Ant</option><option value="b">Bee</option></select><button>Send</button></form>
+<a href="http://new.test/">away</a> <button id="ask" onclick="this.textContent = String(confirm('sure?'))">Ask</button>
+<script>console.log("from the page"); fetch("http://10.0.0.1/x").catch(() => 0)
+setTimeout(() => { throw new Error("boom") })</script>"""
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    server: Any
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        if self.path.startswith("/to/"):
+            self.send_response(302)
+            self.send_header("Location", f"http://{self.path[4:]}")
+            self.end_headers()
+            return
+        body = FORM if self.path == "/" else f"<title>Done</title><p>got {self.path}".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+def _chromium() -> str:
+    try:
+        return find(os.environ, [])
+    except ToolError as exc:
+        return str(exc)
+
+
+pytestmark = pytest.mark.skipif(not os.path.isabs(_chromium()), reason="no Chromium is installed")
+
+
+@pytest.fixture(scope="module")
+def site():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as made:
+        made.daemon_threads = True
+        made.asked = []
+        made.handle_error = lambda *args: None
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def agent(site, tmp_path_factory):
+    """One agent for all tests: a browser takes a second to start."""
+    folder = tmp_path_factory.mktemp("work")
+    config = AgentConfig(allowed_hosts=(f"127.0.0.1:{site.server_port}",), allow_private_urls=True)
+    box = ToolBox().with_defaults("browser")
+    with Agent(toolbox=box, workspace=Workspace(folder), config=config) as made:
+        yield made
+
+
+@pytest.fixture
+def home(agent, site):
+    url = f"http://127.0.0.1:{site.server_port}"
+    loaded = agent.tool.browser_page(action="navigate", url=f"{url}/").unwrap()
+    assert (loaded["title"], loaded["status"], loaded["url"]) == ("Form", 200, f"{url}/")
+    site.asked.clear()
+    return url
+
+
+def failure(agent: Agent, name: str, **arguments: Any) -> str:
+    return agent.toolbox.call_tool(agent, name, arguments, None).unwrap_err().error
+
+
+def test_a_form_is_filled_and_sent(agent, home):
+    tool = agent.tool
+    tool.browser_interact(action="fill", selector="input", text="Ann").unwrap()
+    tool.browser_interact(action="select", selector="select", value="Bee").unwrap()
+    sent = tool.browser_interact(action="click", selector='role=button[name="Send"]').unwrap()
+    assert (sent["title"], sent["url"]) == ("Done", f"{home}/done?n=Ann&s=b")
+    assert "got /done" in tool.browser_snapshot(format="markdown").unwrap()["content"]
+
+
+def test_keys_and_waiting(agent, home):
+    tool = agent.tool
+    tool.browser_interact(action="press", selector="input", key="x").unwrap()
+    tool.browser_interact(action="press", key="Enter").unwrap()
+    assert tool.browser_interact(action="wait", text="got /done?n=x").unwrap()["title"] == "Done"
+    assert "Timeout 200ms" in failure(agent, "browser_interact", action="wait", selector="#none", timeout_ms=200)
+
+
+def test_the_page_is_read_in_three_forms_and_in_parts(agent, home):
+    read = agent.tool.browser_snapshot
+    tree = read().unwrap()
+    assert '- heading "Hello"' in tree["content"] and '- textbox "Name"' in tree["content"]
+    assert read(format="html", selector="h1").unwrap()["content"] == "<h1>Hello</h1>"
+    assert read(format="markdown").unwrap()["content"].startswith("# Hello")
+    first = read(max_chars=10).unwrap()
+    rest = read(start_char=first["next_start_char"]).unwrap()
+    assert first["content"] + rest["content"] == tree["content"] and rest["next_start_char"] is None
+    assert "there is none at" in failure(agent, "browser_snapshot", start_char=99_999)
+
+
+def test_logs(agent, home):
+    read = agent.tool.browser_logs
+    assert ("log", "from the page") in [(entry["type"], entry["text"]) for entry in read().unwrap()["entries"]]
+    network = read(kind="network").unwrap()["entries"]
+    assert {"method": "GET", "url": f"{home}/", "type": "document", "status": 200} in network
+    agent.tool.browser_interact(action="click", selector="#ask").unwrap()
+    assert "false" in agent.tool.browser_snapshot(selector="#ask").unwrap()["content"]
+    assert any(entry["type"] == "dialog confirm" for entry in read().unwrap()["entries"])
+    assert {"text": "boom"} in read(kind="errors", clear=True).unwrap()["entries"]
+    assert read(kind="errors").unwrap()["entries"] == []
+
+
+def test_expressions(agent, home):
+    run = agent.tool.browser_evaluate
+    assert run(expression="document.title").unwrap()["value"] == "Form"
+    assert run(expression="async () => ({a: [1, null]})").unwrap()["value"] == {"a": [1, None]}
+    assert "ReferenceError" in failure(agent, "browser_evaluate", expression="nothing.at.all")
+    assert "no JSON" in failure(agent, "browser_evaluate", expression="0 / 0")
+    assert "no JSON" in failure(agent, "browser_evaluate", expression="(() => { const a = []; a.push(a); return a })()")
+
+
+@pytest.mark.slow
+def test_an_expression_that_never_ends_loses_its_page_only(agent, home):
+    assert "did not end within 20 s" in failure(agent, "browser_evaluate", expression="(() => { for (;;); })()")
+    assert agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()["title"] == "Form"
+
+
+def test_code_of_the_model_gets_to_no_new_host(agent, home, site):
+    elsewhere = f"localhost:{site.server_port}"
+    script = f"fetch('http://{elsewhere}/secret', {{mode: 'no-cors'}}).then(() => 'sent', () => 'failed')"
+    tried = agent.tool.browser_evaluate(expression=script).unwrap()
+    assert tried["value"] == "failed" and tried["refused"][0]["url"] == f"http://{elsewhere}/secret"
+    bounced = script.replace(elsewhere, f"127.0.0.1:{site.server_port}/to/{elsewhere}")
+    assert agent.tool.browser_evaluate(expression=bounced).unwrap()["value"] == "failed"
+    socket = f"new Promise(done => {{ new WebSocket('ws://{elsewhere}/secret').onerror = () => done('failed') }})"
+    assert agent.tool.browser_evaluate(expression=socket).unwrap()["value"] == "failed"
+    assert not [path for path in site.asked if path == "/secret"]
+    # Loaded anew, the page is free again.
+    agent.tool.browser_page(action="reload").unwrap()
+    assert agent.tool.browser_interact(action="press", key="Tab").unwrap()["url"] == f"{home}/"
+
+
+def test_links_and_redirects_to_new_hosts_are_not_shown(agent, home, site):
+    stayed = agent.tool.browser_interact(action="click", selector="text=away").unwrap()
+    assert stayed["url"] == f"{home}/" and "was not asked about" in stayed["refused"][-1]["reason"]
+    elsewhere = f"localhost:{site.server_port}"
+    assert f"approve fetching from {elsewhere}" in failure(
+        agent, "browser_page", action="navigate", url=f"{home}/to/{elsewhere}/"
+    )
+    assert agent.tool.browser_snapshot().unwrap()["url"] == "about:blank"
+
+
+def test_files_of_the_workspace_only(agent, home):
+    folder = Path(agent.workspace.workdir)
+    (folder / "a.html").write_text(
+        f"<title>Mine</title>mine<iframe src='file:///etc/hostname'></iframe><img src='{home}/i'>"
+    )
+    shown = agent.tool.browser_page(action="navigate", url=f"file://{folder}/a.html").unwrap()
+    assert shown["title"] == "Mine" and [item["url"] for item in shown["refused"]] == ["file:///etc/hostname"]
+    assert "not within" in failure(agent, "browser_page", action="navigate", url="file:///etc/passwd")
+    (folder / "link.html").symlink_to("/etc/passwd")
+    assert "not within" in failure(agent, "browser_page", action="navigate", url=f"file://{folder}/link.html")
+
+
+def test_pages_are_opened_selected_and_closed(agent, home):
+    tool = agent.tool
+    new = tool.browser_page(action="new").unwrap()["page_id"]
+    pages = tool.browser_page(action="list").unwrap()["pages"]
+    assert len(pages) == 2 and [page["page_id"] for page in pages if page["current"]] == [new]
+    tool.browser_page(action="select", page_id=pages[0]["page_id"]).unwrap()
+    assert tool.browser_snapshot().unwrap()["title"] == "Form"
+    left = tool.browser_page(action="close", page_id=new).unwrap()["pages"]
+    assert [page["page_id"] for page in left] == [pages[0]["page_id"]]
+    assert "There is no page" in failure(agent, "browser_snapshot", page_id=new)
+
+
+def test_the_view_is_resized(agent, home):
+    agent.tool.browser_resize(width=400, height=300).unwrap()
+    assert agent.tool.browser_evaluate(expression="[innerWidth, innerHeight]").unwrap()["value"] == [400, 300]
+    agent.tool.browser_resize(width=1280, height=800).unwrap()
+    assert "1 to 4096" in failure(agent, "browser_resize", width=0, height=10)
+
+
+def test_wrong_arguments_are_named(agent, home):
+    assert failure(agent, "browser_interact", action="fill", selector="input") == "fill needs text."
+    assert failure(agent, "browser_interact", action="wait") == "wait needs a selector or a text."
+    assert "does not take key" in failure(agent, "browser_interact", action="click", selector="a", key="x")
+    assert "navigate needs a url" in failure(agent, "browser_page", action="navigate")
+    assert "timeout_ms must be" in failure(agent, "browser_page", action="reload", timeout_ms=0)
+    assert "at most" in failure(agent, "browser_screenshot", selector="h1", full_page=True)
+
+
+def test_private_addresses_are_refused_before_anything_starts(tmp_path, site):
+    with Agent(toolbox=ToolBox().with_defaults("browser"), workspace=Workspace(tmp_path)) as strict:
+        url = f"http://127.0.0.1:{site.server_port}/"
+        assert "is a local address" in failure(strict, "browser_page", action="navigate", url=url)
+        assert "No page is open" in failure(strict, "browser_snapshot")
+        assert strict.tool.browser_page(action="list").unwrap() == {"pages": []}
+
+
+def below(pid: int) -> list[str]:
+    """Return the command lines of the processes that *pid* started, and of those that they started."""
+    rows = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            rows[int(folder.name)] = (int(fields[1]), fields[0], (folder / "cmdline").read_text())
+        except OSError:
+            continue
+    found, known = [], {pid}
+    for _ in range(8):
+        known |= {child for child, (parent, _, _) in rows.items() if parent in known}
+    for child in known - {pid}:
+        if child in rows and rows[child][1] != "Z":
+            found.append(rows[child][2])
+    return [line for line in found if "chrom" in line or "run-driver" in line]
+
+
+class Once:
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
+        self.prompts.append(request.prompt)
+        return ChoiceOutcome("once", "user")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_model_sees_a_picture_and_no_process_is_left(site, tmp_path):
+    before = len(below(os.getpid()))
+    url = f"http://127.0.0.1:{site.server_port}/"
+    model = ScriptedModel(
+        [
+            {"tool_calls": [{"name": "browser_page", "arguments": {"action": "navigate", "url": url}}]},
+            {
+                "tool_calls": [
+                    {"name": "browser_screenshot", "arguments": {"clip": [0, 0, 300, 200], "save_to": "a.png"}}
+                ]
+            },
+            {"text": "seen"},
+        ],
+        capabilities={"vision"},
+    )
+    chooser = Once()
+    agent = Agent(
+        model=model,
+        toolbox=ToolBox().with_defaults("browser"),
+        workspace=Workspace(tmp_path),
+        config=AgentConfig(allow_private_urls=True),
+        chooser=chooser,
+    )
+    with agent:
+        assert agent.instruct("Look.").execute().unwrap() == "seen"
+        images = [part for message in model.requests[-1].messages for part in message.images]
+        assert [image.data for image in images] == [(tmp_path / "a.png").read_bytes()]
+        assert len(below(os.getpid())) > before
+        assert [prompt for prompt in chooser.prompts if url in prompt] and len(chooser.prompts) == 1
+    until = time.monotonic() + 5
+    while len(below(os.getpid())) > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(below(os.getpid())) == before
