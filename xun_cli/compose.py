@@ -131,7 +131,7 @@ def build_toolbox(settings: Settings) -> ToolBox:
         from xun_builtin_tools.cmd.bash import bash
 
         changed = functools.partial(bash, timeout=settings.bash.timeout)
-        box.register(tool_attr(override=True, sequential=True)(changed))
+        box.register(tool_attr(override=True, sequential=True, expose="direct")(changed))
     # The everyday request stays small: these are found by tool_search, or run when the model names them.
     box.defer(*SELDOM)
     box.disable(*settings.tools.disable)
