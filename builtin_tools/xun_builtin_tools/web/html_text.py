@@ -64,7 +64,9 @@ def convert(
     for at in range(0, len(source), _PIECE):
         check()
         reader.feed(source[at : at + _PIECE])
-        if len(reader.rawdata) > _MAX_TAG or time.monotonic() > end:
+        # A script may be as long as it likes.
+        endless = reader.cdata_elem is None and len(reader.rawdata) > _MAX_TAG
+        if endless or time.monotonic() > end:
             cut = True
             break
     # Not close(): it tries what is left at each of its characters, which takes hours for some pages.

@@ -49,7 +49,9 @@ class Target:
             ToolError: To something that is not fetched.
         """
         try:
-            joined = urljoin(self.url, location.strip())
+            # Headers are read as Latin-1; what servers write is UTF-8, and sometimes a space.
+            joined = urljoin(self.url, location.encode("latin-1", "replace").decode("utf-8", "replace").strip())
+            joined = joined.replace(" ", "%20")
         except ValueError:
             raise ToolError(f"{self.place} redirects to {location[:200]!r}, which is no URL.") from None
         target = parse(joined)

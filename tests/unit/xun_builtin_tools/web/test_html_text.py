@@ -109,6 +109,11 @@ def test_hostile_pages_take_linear_time(piece):
     assert time.monotonic() - started < 5
 
 
+def test_a_long_script_does_not_end_the_page():
+    page = convert(f"<p>a<script>{'x' * 2_000_000}</script><p>b", "http://h.test/", markdown=True)
+    assert (page.text, page.cut) == ("a\n\nb", False)
+
+
 def test_a_page_that_takes_too_long_is_cut():
     page = convert("<p>word " * 100_000, "http://h.test/", markdown=True, seconds=0.01)
     assert page.cut and page.text.startswith("word")

@@ -470,6 +470,7 @@ def test_net_009_certificates_are_checked(tmp_path, server, network, host, trust
 def test_from_https_to_http_is_not_followed(network):
     target = parse("https://site.test/a")
     assert target.follow("//other.test/b").url == "https://other.test/b"
+    assert target.follow("ü x".encode().decode("latin-1")).url == "https://site.test/%C3%BC%20x"
     with pytest.raises(ToolError, match="not encrypted"):
         target.follow("http://site.test/b")
 
