@@ -84,7 +84,7 @@ class Reach:
         return target.place in self._allowed or target.place in self._approved
 
     def require(self, ctx: ToolCallContext[Any], target: Target) -> None:
-        """Return when a page may go to *target*; asks where it is new.
+        """Return when a page may be loaded from *target*; asks as for `web_fetch`.
 
         Raises:
             ToolError: It is a local host.
@@ -93,9 +93,9 @@ class Reach:
         self.refresh(ctx)
         if not self._allow_private:
             refuse_local(target.host)
-        if ctx.dry_run or not self.may_open(target):
-            permission.require(ctx, target)
-            self._approved.add(target.place)
+        permission.require(ctx, target)
+        # Allowed this time only is as long as that browser: a page is of no use that can't go on within its host.
+        self._approved.add(target.place)
 
     async def resolved(self, target: Target, *, asked_by_page: bool = False) -> list[str]:
         """Return the checked addresses of *target*.
@@ -109,8 +109,9 @@ class Reach:
             raise NotForPages(f"{target.place} is not reached: no page asked for it by itself.")
         if self.strict and not known:
             raise ToolError(
-                f"{target.place} is not reached: after browser_evaluate, and from local files, a page gets to no new "
-                "hosts. browser_page(action='navigate') asks for a host and loads a page freely."
+                f"{target.place} is not reached: while a page is open in which browser_evaluate ran, or a local file, "
+                "only hosts that were used before or allowed are. Close that page or load it anew, or let "
+                "browser_page(action='navigate') ask for the host."
             )
         private = self._allow_private
         if not private:

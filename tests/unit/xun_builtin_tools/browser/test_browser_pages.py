@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import os
 import threading
 import time
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from xun import Agent, AgentConfig, CancelledError, ChoiceOutcome, ToolBox, ToolCallContext, Workspace
 from xun.errors import ToolError
 from xun.models import ScriptedModel
+from xun.tools.context import CallScope
 from xun_builtin_tools.browser.chromium import find
+from xun_builtin_tools.browser.paging import browser_page
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 
@@ -31,6 +34,9 @@ class Site(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
+        if self.path == "/hang":
+            time.sleep(3)
+            return
         if self.path.startswith("/to/"):
             self.send_response(302)
             self.send_header("Location", f"http://{self.path[4:]}")
@@ -212,6 +218,35 @@ def test_wrong_arguments_are_named(agent, home):
     assert "navigate needs a url" in failure(agent, "browser_page", action="navigate")
     assert "timeout_ms must be" in failure(agent, "browser_page", action="reload", timeout_ms=0)
     assert "at most" in failure(agent, "browser_screenshot", selector="h1", full_page=True)
+
+
+def test_a_cancelled_run_does_not_wait_for_a_page(agent, home):
+    def reason() -> str | None:
+        return "stop" if time.monotonic() > began + 0.5 else None
+
+    began = time.monotonic()
+    context = ToolCallContext(agent, "browser_page", None, scope=CallScope(cancelled=reason))
+    with pytest.raises(CancelledError, match="stop"):
+        browser_page(context, "navigate", url=f"{home}/hang")
+    assert time.monotonic() - began < 2.5
+    assert agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()["title"] == "Form"
+
+
+def test_dry_runs_open_nothing(tmp_path, site):
+    box = ToolBox().with_defaults("browser")
+    box.dry_run = True
+    config = AgentConfig(allow_private_urls=True)
+    asked = len(site.asked)
+    with Agent(toolbox=box, workspace=Workspace(tmp_path), config=config) as dry:
+        url = f"http://127.0.0.1:{site.server_port}/"
+        told = dry.tool.browser_page(action="navigate", url=url).unwrap()
+        assert (told["dry_run"], told["url"], told["would_ask"]) == (True, url, True)
+        assert dry.tool.browser_evaluate(expression="1").unwrap() == {"dry_run": True, "expression": "1"}
+    assert len(site.asked) == asked
+
+
+def test_a_saved_agent_holds_no_browser(agent, home):
+    assert json.loads(json.dumps(agent.save()))
 
 
 def test_private_addresses_are_refused_before_anything_starts(tmp_path, site):

@@ -133,7 +133,7 @@ async def test_code_of_the_model_reaches_known_hosts_only(agent):
     reach.strict = True
     await reach.resolved(place_of("https://cdn.test/y.js"))
     await reach.resolved(place_of("http://known.test/"))
-    with pytest.raises(ToolError, match=r"new\.test is not reached: after browser_evaluate"):
+    with pytest.raises(ToolError, match=r"new\.test is not reached: while a page is open"):
         await reach.admit(place_of("http://new.test/?secret"))
 
 
