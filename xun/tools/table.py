@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -165,6 +165,21 @@ class ToolTable:
         from xun.tools.yaml_tools import tools_from_yaml
 
         return self._register_loaded(tools_from_yaml(path, _registry(registry)))
+
+    def with_skills(self, *folders: str | PathLike[str], allowed: Collection[str] | None = None) -> Self:
+        """Register the tool ``skill``, which lists and loads the skills in *folders*: folders with a SKILL.md.
+
+        Args:
+            folders: Skills, or folders that hold some; all of them in one call.
+            allowed: The names of those that may be loaded; None for all.
+
+        Raises:
+            ConfigError: A folder is missing, or a SKILL.md is wrong; the text names the file and the line.
+            ToolConflict: There is a tool named ``skill`` already.
+        """
+        from xun.tools.skills import skill_tool
+
+        return self.register(skill_tool(folders, allowed))
 
     def _register_loaded(self, tools: list[Function]) -> Self:
         self.register(*tools)
