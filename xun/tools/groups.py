@@ -27,6 +27,7 @@ GROUPS: dict[str, str] = {
 """Group name to the module whose ``tools()`` lists its functions."""
 
 OPTIONAL: dict[str, str] = {
+    "editor": "xun_builtin_tools.editor",
     "finish": "xun_builtin_tools.finishing",
     "history": "xun_builtin_tools.history_tools",
 }
