@@ -29,7 +29,7 @@ MAIN_ARGUMENT: Mapping[str, str] = {
     "multi_edit": "path",
     "insert_lines": "path",
     "undo_edit": "path",
-    "request_image": "path",
+    "request_image": "src",
     "move": "src",
     "copy": "src",
     "glob": "pattern",
