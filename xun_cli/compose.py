@@ -7,6 +7,7 @@ prompt that is drawn already.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +135,9 @@ def build_toolbox(settings: Settings) -> ToolBox:
         box.register(tool_attr(override=True, sequential=True, expose="direct")(changed))
     # The everyday request stays small: these are found by tool_search, or run when the model names them.
     box.defer(*SELDOM)
+    if importlib.util.find_spec("playwright") is None:
+        # What could only answer that it is not installed need not be offered.
+        box.disable("browser_*")
     box.disable(*settings.tools.disable)
     return box
 
