@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import os
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, CancelledError, ChoiceOutcome, ToolBox, ToolCallContext, Workspace
-from xun.errors import ToolError
-from xun.models import ScriptedModel
+from tests.fakes.form_site import form_site, has_chromium
+from xun import Agent, AgentConfig, CancelledError, ToolBox, ToolCallContext, Workspace
 from xun.tools.context import CallScope
-from xun_builtin_tools.browser.chromium import find
 from xun_builtin_tools.browser.paging import browser_page
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 
-FORM = b"""<!doctype html><title>Form</title><h1>Hello</h1>
-<form action="/done"><label>Name <input name="n"></label>
-<select name="s"><option value="a">Ant</option><option value="b">Bee</option></select><button>Send</button></form>
-<a href="http://new.test/">away</a> <button id="ask" onclick="this.textContent = String(confirm('sure?'))">Ask</button>
-<script>console.log("from the page"); fetch("http://10.0.0.1/x").catch(() => 0)
-setTimeout(() => { throw new Error("boom") })</script>"""
-
-
-class Site(http.server.BaseHTTPRequestHandler):
-    server: Any
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        if self.path == "/hang":
-            time.sleep(3)
-            return
-        if self.path.startswith("/to/"):
-            self.send_response(302)
-            self.send_header("Location", f"http://{self.path[4:]}")
-            self.end_headers()
-            return
-        body = FORM if self.path == "/" else f"<title>Done</title><p>got {self.path}".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-def _chromium() -> str:
-    try:
-        return find(os.environ, [])
-    except ToolError as exc:
-        return str(exc)
-
-
-pytestmark = pytest.mark.skipif(not os.path.isabs(_chromium()), reason="no Chromium is installed")
+pytestmark = pytest.mark.skipif(not has_chromium(), reason="no Chromium is installed")
 
 
 @pytest.fixture(scope="module")
 def site():
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as made:
-        made.daemon_threads = True
-        made.asked = []
-        made.handle_error = lambda *args: None
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with form_site() as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -255,66 +204,3 @@ def test_private_addresses_are_refused_before_anything_starts(tmp_path, site):
         assert "is a local address" in failure(strict, "browser_page", action="navigate", url=url)
         assert "No page is open" in failure(strict, "browser_snapshot")
         assert strict.tool.browser_page(action="list").unwrap() == {"pages": []}
-
-
-def below(pid: int) -> list[str]:
-    """Return the command lines of the processes that *pid* started, and of those that they started."""
-    rows = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            rows[int(folder.name)] = (int(fields[1]), fields[0], (folder / "cmdline").read_text())
-        except OSError:
-            continue
-    found, known = [], {pid}
-    for _ in range(8):
-        known |= {child for child, (parent, _, _) in rows.items() if parent in known}
-    for child in known - {pid}:
-        if child in rows and rows[child][1] != "Z":
-            found.append(rows[child][2])
-    return [line for line in found if "chrom" in line or "run-driver" in line]
-
-
-class Once:
-    def __init__(self) -> None:
-        self.prompts: list[str] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.prompts.append(request.prompt)
-        return ChoiceOutcome("once", "user")
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_a_model_sees_a_picture_and_no_process_is_left(site, tmp_path):
-    before = len(below(os.getpid()))
-    url = f"http://127.0.0.1:{site.server_port}/"
-    model = ScriptedModel(
-        [
-            {"tool_calls": [{"name": "browser_page", "arguments": {"action": "navigate", "url": url}}]},
-            {
-                "tool_calls": [
-                    {"name": "browser_screenshot", "arguments": {"clip": [0, 0, 300, 200], "save_to": "a.png"}}
-                ]
-            },
-            {"text": "seen"},
-        ],
-        capabilities={"vision"},
-    )
-    chooser = Once()
-    agent = Agent(
-        model=model,
-        toolbox=ToolBox().with_defaults("browser"),
-        workspace=Workspace(tmp_path),
-        config=AgentConfig(allow_private_urls=True),
-        chooser=chooser,
-    )
-    with agent:
-        assert agent.instruct("Look.").execute().unwrap() == "seen"
-        images = [part for message in model.requests[-1].messages for part in message.images]
-        assert [image.data for image in images] == [(tmp_path / "a.png").read_bytes()]
-        assert len(below(os.getpid())) > before
-        assert [prompt for prompt in chooser.prompts if url in prompt] and len(chooser.prompts) == 1
-    until = time.monotonic() + 5
-    while len(below(os.getpid())) > before and time.monotonic() < until:
-        time.sleep(0.05)
-    assert len(below(os.getpid())) == before

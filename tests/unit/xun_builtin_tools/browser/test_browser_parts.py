@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import subprocess
 import sys
@@ -45,6 +46,15 @@ def test_the_group_is_deferred_and_only_the_picture_needs_vision():
     assert all(tool.attr.search_hint and tool.attr.sequential for tool in box.deferred())
     assert [t.name for t in box.deferred() if t.attr.required_capabilities] == ["browser_screenshot"]
     assert box.search("click a button")[0].name == "browser_interact"
+
+
+def test_the_page_of_the_docs_names_each_tool_with_its_arguments():
+    page = (Path(__file__).parents[4] / "docs" / "browser.md").read_text("utf-8")
+    for tool in tools():
+        [row] = [line for line in page.splitlines() if line.startswith(f"| `{tool.__name__}(")]
+        shown = row.split("(", 1)[1].split(")`", 1)[0].split(", ")
+        named = [name for name in inspect.signature(tool).parameters if name != "ctx"]
+        assert [item.partition("=")[0] for item in shown] == named
 
 
 def test_a_missing_driver_is_one_sentence_and_the_group_loads_without_it(tmp_path):
