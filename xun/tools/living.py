@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
 import logging
@@ -45,7 +46,7 @@ class Live:
         self._run = _reporting(self._instance)
         coroutines = is_late(cls.run) or any(inspect.iscoroutinefunction(method) for method in (cls.start, cls.close))
         self._home = LoopThread(name) if coroutines else PlainThread(name)
-        self._turn = asyncio.Lock()
+        self._turn = contextlib.nullcontext() if cls.concurrent else asyncio.Lock()
         self._closing = threading.Lock()
         self._closed = False
 

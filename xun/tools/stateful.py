@@ -22,7 +22,8 @@ class StatefulTool(ABC):
     """Base of tools that keep something between calls; register the class.
 
     One instance serves one agent: it is made and started at the agent's first call, or by `ToolBox.entered`, and
-    closed when the agent is finalized, or at the end of ``entered``. Its calls run one at a time. `start`, `run` and
+    closed when the agent is finalized, or at the end of ``entered``. Its calls run one at a time unless it is
+    ``concurrent`` and ``run`` a coroutine function. `start`, `run` and
     `close` may be plain or coroutine functions; coroutine functions of one instance all run in one event loop.
 
     Attributes:
@@ -30,6 +31,7 @@ class StatefulTool(ABC):
         description: What the model reads; the docstring of the class when "".
         args_model: The pydantic model of the arguments of a call.
         config_model: The pydantic model of its settings; None for a tool without any.
+        concurrent: Its calls run side by side, where ``run`` is a coroutine function.
         config: The settings of this instance.
     """
 
@@ -37,6 +39,7 @@ class StatefulTool(ABC):
     description: ClassVar[str] = ""
     args_model: ClassVar[type[BaseModel]]
     config_model: ClassVar[type[BaseModel] | None] = None
+    concurrent: ClassVar[bool] = False
 
     def __init__(self, config: Any = None) -> None:
         self.config = config

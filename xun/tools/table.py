@@ -19,6 +19,7 @@ from xun.tools.groups import GROUPS, OPTIONAL, load_group, load_subagent_tools
 if TYPE_CHECKING:
     from typing import Self
 
+    from xun.mcp.servers import McpServer
     from xun.tools.kinds import Registrable
     from xun.tools.living import Entered
     from xun.tools.registry import ToolRegistry
@@ -181,6 +182,21 @@ class ToolTable:
 
         return self.register(skill_tool(folders, allowed))
 
+    def with_mcp(self, *servers: McpServer) -> Self:
+        """Register the tools of MCP servers; ``name__tool`` is the tool ``tool`` of the server ``name``.
+
+        Each server is asked for its tools now, and left again. Afterwards every agent has a connection of its own, from
+        its first call, or from `entered`, until it is finalized. A tool asks the person before each call unless its
+        server says that it only reads.
+
+        Raises:
+            ConfigError: The package mcp is missing, a server can't be reached, or a tool of it can't be used.
+            ToolConflict: There is a tool of the same name already.
+        """
+        from xun.mcp.tools import mcp_tools
+
+        return self.register(*mcp_tools(servers))
+
     def _register_loaded(self, tools: list[Function]) -> Self:
         self.register(*tools)
         own = {tool.name for tool in tools if tool.func.__module__.partition(".")[0] == "xun_builtin_tools"}
@@ -202,8 +218,9 @@ class ToolTable:
         """
         from xun.tools.living import Entered
 
-        stateful = [tool.instances for tool in self._tools.values() if tool.instances is not None]
-        return Entered(stateful, retry=retry, timeout=timeout)
+        # Tools of one MCP server have one connection.
+        stateful = dict.fromkeys(tool.instances for tool in self._tools.values() if tool.instances is not None)
+        return Entered(list(stateful), retry=retry, timeout=timeout)
 
 
 def as_tool(thing: Registrable | Function, name: str | None = None) -> Function:

@@ -1,0 +1,132 @@
+"""A toolbox as an MCP server over standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from xun._serialize import to_jsonable
+from xun.errors import ToolCallFormatError
+from xun.mcp.servers import require_mcp
+from xun.tools.exposure import shown
+from xun.tools.images import check_image
+from xun.tools.output import ToolOutput
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.types import CallToolResult, ContentBlock, Tool
+
+    from xun.agent.agent import Agent
+    from xun.tools.function import Function
+    from xun.tools.toolbox import ToolBox
+
+_log = logging.getLogger("xun.tools")
+
+
+def serve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", version: str = "") -> None:
+    """Serve the tools of *toolbox* on the standard streams of this process until the other side is gone.
+
+    Every call goes through `ToolBox.acall_tool` with *agent*: its permissions, its workspace, its chooser. Without a
+    chooser nobody is asked: what was not allowed before is denied. Tools for the person only, and those that need a
+    model that sees images, are left out; deferred ones are listed like all others. While it serves, what is printed
+    goes to standard error.
+
+    Args:
+        toolbox: The tools.
+        agent: What tools see as ``ctx.agent``; it stays the caller's to finalize.
+        name: What the server calls itself.
+        version: Its version.
+
+    Raises:
+        ConfigError: The package mcp is missing.
+    """
+    asyncio.run(aserve_mcp(toolbox, agent, name=name, version=version))
+
+
+async def aserve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", version: str = "") -> None:
+    """The same as `serve_mcp` for async callers."""
+    require_mcp()
+    from mcp.server.stdio import stdio_server
+
+    server = _server(toolbox, agent, name, version)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def served(toolbox: ToolBox) -> list[Function]:
+    """Return the tools that a client gets."""
+    return [tool for tool in toolbox.list_tools(()) if shown(tool, code_mode=False)]
+
+
+def _server(toolbox: ToolBox, agent: Agent[Any], name: str, version: str) -> Server[Any]:
+    from mcp.server import Server
+    from mcp.types import CallToolRequestParams, ListToolsResult
+
+    async def list_tools(ctx: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[_described(tool) for tool in served(toolbox)])
+
+    async def call_tool(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
+        return await _call(toolbox, agent, params.name, params.arguments or {})
+
+    return Server(name, version=version, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _described(tool: Function) -> Tool:
+    from mcp.types import Tool, ToolAnnotations
+
+    attr = tool.attr
+    hints = ToolAnnotations(
+        read_only_hint=attr.read_only or attr.pure or None, destructive_hint=True if attr.destructive else None
+    )
+    return Tool(name=tool.model_name, description=tool.description, input_schema=tool.tool_schema, annotations=hints)
+
+
+async def _call(toolbox: ToolBox, agent: Agent[Any], name: str, arguments: dict[str, Any]) -> CallToolResult:
+    from mcp.types import CallToolResult, TextContent
+
+    def failed(text: str) -> CallToolResult:
+        return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+    names = {tool.model_name: tool.name for tool in served(toolbox)}
+    if name not in names:
+        return failed(f"There is no tool named {name!r} here. The tools are: {', '.join(names) or 'none'}.")
+    try:
+        result = await toolbox.acall_tool(agent, names[name], arguments)
+    except ToolCallFormatError as exc:
+        return failed(str(exc))
+    if result.is_err():
+        return failed(str(result.unwrap_err().error))
+    return _answer(toolbox.get(names[name]), result.unwrap())
+
+
+def _answer(tool: Function | None, given: Any) -> CallToolResult:
+    from mcp.types import CallToolResult, TextContent
+
+    output = given if isinstance(given, ToolOutput) else ToolOutput(given)
+    value = to_jsonable(output.value)
+    renderer = None if tool is None else tool.attr.renderer
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if renderer is not None:
+        text = _rendered(renderer, output.value, text)
+    content: list[ContentBlock] = [TextContent(type="text", text=text)]
+    content += [_image(item) for item in output.images]
+    return CallToolResult(content=content, structured_content=value if isinstance(value, dict) else None)
+
+
+def _rendered(renderer: Any, value: Any, plain: str) -> str:
+    try:
+        text = renderer(value)
+    except Exception:  # noqa: BLE001 - the boundary of foreign code
+        _log.exception("a renderer failed; the client gets JSON")
+        return plain
+    return text if isinstance(text, str) else plain
+
+
+def _image(item: Any) -> ContentBlock:
+    from mcp.types import ImageContent
+
+    image = check_image(item)
+    return ImageContent(type="image", data=base64.b64encode(image.data).decode(), mime_type=image.media_type)
