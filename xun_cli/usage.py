@@ -48,7 +48,7 @@ examples: xun "why does test_login fail?"
           xun -p --allow-write . --allow-command "npm test" "fix the tests"
 """
 
-COMMANDS = ("sessions", "policy", "tool", "tools", "config", "doctor", "setup", "init", "completion", "run")
+COMMANDS = ("sessions", "policy", "tool", "tools", "mcp", "config", "doctor", "setup", "init", "completion", "run")
 """The words that are commands when they come first."""
 
 USAGE_ERROR = 2

@@ -13,6 +13,7 @@ WORDS = {
     "sessions": ("list", "show", "export", "delete"),
     "policy": ("show", "test", "test-write", "export", "import"),
     "tools": ("check",),
+    "mcp": ("serve",),
     "config": ("show", "path", "set", "check"),
     "completion": ("bash", "zsh", "fish"),
 }

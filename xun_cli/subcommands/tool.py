@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from xun.agent.agent import Agent
     from xun.result import Result
+    from xun.tools.toolbox import ToolBox
+    from xun_cli.settings import Settings
 
 COMMAND = "xun tool"
 OK, ERR, BAD_CALL, NOT_CONFIGURED, DENIED = 0, 1, 2, 3, 4
@@ -29,8 +31,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("name", nargs="?", metavar="NAME", help="the tool (default: list the names)")
     parser.add_argument("pairs", nargs="*", metavar="KEY=VALUE", help="its arguments; JSON where it takes no text")
     parser.add_argument("--args", metavar="JSON", help="its arguments as one JSON object (default: none)")
-    parser.add_argument("--allow-write", action="append", default=[], metavar="PATH", help="(default: none)")
-    parser.add_argument("--allow-command", action="append", default=[], metavar="CMD", help="(default: none)")
+    add_grants(parser)
     found = parser.parse_intermixed_args(argv)
     try:
         return _run(found)
@@ -42,7 +43,28 @@ def main(argv: list[str]) -> int:
         return fail(COMMAND, error, ERR)
 
 
+def add_grants(parser: Parser) -> None:
+    """Add ``--allow-write`` and ``--allow-command``: what runs although nobody can be asked."""
+    parser.add_argument("--allow-write", action="append", default=[], metavar="PATH", help="(default: none)")
+    parser.add_argument("--allow-command", action="append", default=[], metavar="CMD", help="(default: none)")
+
+
 def _run(found: Namespace) -> int:
+    settings, toolbox = configured(found, COMMAND)
+    if not found.name:
+        for tool in toolbox.list_tools():
+            sys.stdout.write(f"{tool.name:<18} {tool.description.strip().splitlines()[0]}\n")
+        return OK
+    agent = gated_agent(found, settings, toolbox)
+    try:
+        return _call(agent, found)
+    finally:
+        agent.finalize()
+        agent.workspace.close()
+
+
+def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
+    """Return the settings of the folder and the built-in tools as they say; credentials leave the environment."""
     from xun_cli.compose import build_toolbox
     from xun_cli.config import load_settings
     from xun_cli.keys import take_credentials
@@ -53,23 +75,14 @@ def _run(found: Namespace) -> int:
     credentials = take_credentials(places)
     settings = load_settings(places, StartOptions(cwd=found.folder, headless=True))
     for warning in settings.warnings:
-        fail(COMMAND, f"warning: {warning}")
+        fail(command, f"warning: {warning}")
     if settings.provider.api_key_env:
         credentials.take([settings.provider.api_key_env])
-    toolbox = build_toolbox(settings)
-    if not found.name:
-        for tool in toolbox.list_tools():
-            sys.stdout.write(f"{tool.name:<18} {tool.description.strip().splitlines()[0]}\n")
-        return OK
-    agent = _agent(found, settings, toolbox)
-    try:
-        return _call(agent, found)
-    finally:
-        agent.finalize()
-        agent.workspace.close()
+    return settings, build_toolbox(settings)
 
 
-def _agent(found: Namespace, settings: Any, toolbox: Any) -> Agent[Any]:
+def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent[Any]:
+    """Return an agent for calls without a model: the permissions of the settings and flags, and nobody to ask."""
     from xun.agent.agent import Agent
     from xun.agent.config import AgentConfig
     from xun_cli.policy_setup import fill_commands, fill_writes

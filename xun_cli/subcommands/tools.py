@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 def _check(found: Namespace) -> int:
     path = found.folder / found.file
-    tools = schemas(_named(found.source, found.folder) if found.source else _built_in(found.folder))
+    tools = schemas(named_toolbox(found.source, found.folder) if found.source else _built_in(found.folder))
     if found.update:
         text = json.dumps({"version": VERSION, "tools": tools}, indent=2, ensure_ascii=False, sort_keys=True)
         _write(path, text + "\n")
@@ -115,8 +115,13 @@ def _built_in(folder: Path) -> ToolBox:
     return build_toolbox(load_settings(Places.from_environment(), StartOptions(cwd=folder, headless=True)))
 
 
-def _named(source: str, folder: Path) -> ToolBox:
-    """Import the ToolBox that the caller names; its module may be in *folder*."""
+def named_toolbox(source: str, folder: Path) -> ToolBox:
+    """Import the ToolBox that the caller names as ``MODULE:NAME``; its module may be in *folder*.
+
+    Raises:
+        UsageError: *source* has another form.
+        ConfigError: There is no such module or name, or it is no ToolBox and makes none.
+    """
     from xun.tools.toolbox import ToolBox
 
     module, colon, name = source.partition(":")
