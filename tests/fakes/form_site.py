@@ -21,6 +21,18 @@ FORM = b"""<!doctype html><title>Form</title><h1>Hello</h1>
 setTimeout(() => { throw new Error("boom") })</script>"""
 
 
+PAGES = {
+    "/": FORM,
+    "/alerts": b"<title>Alerts</title><script>for (;;) alert(1)</script>",
+    "/loop": b"<title>Loop</title><script>for (;;);</script>",
+    "/popups": b"<title>Popups</title><script>for (let n = 0; n < 40; n++) open('/done' + n)</script>",
+    "/where": b"""<title>Where</title><p id=p>?</p><script>
+navigator.geolocation.getCurrentPosition(() => p.textContent = 'told', () => p.textContent = 'refused')
+onbeforeunload = event => event.preventDefault()</script>""",
+    "/file": b"#!/bin/sh",
+}
+
+
 class Site(http.server.BaseHTTPRequestHandler):
     server: Any
 
@@ -34,8 +46,10 @@ class Site(http.server.BaseHTTPRequestHandler):
             self.send_header("Location", f"http://{self.path[4:]}")
             self.end_headers()
             return
-        body = FORM if self.path == "/" else f"<title>Done</title><p>got {self.path}".encode()
+        body = PAGES.get(self.path) or f"<title>Done</title><p>got {self.path}".encode()
         self.send_response(200)
+        if self.path == "/file":
+            self.send_header("Content-Disposition", "attachment; filename=evil.sh")
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

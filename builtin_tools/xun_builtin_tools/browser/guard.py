@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from xun.errors import ToolError
 from xun_builtin_tools.browser.reach import Reach, place_of
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_FILE = 50_000_000
 """Bytes of a local file that a page shows."""
+
+_FRAGMENT = "%/:=&?~#+!$,;'@()*[]-._|"
 
 
 class Guard:
@@ -94,7 +96,11 @@ def check_url(url: str) -> str:
     Raises:
         ToolError: It is none of these.
     """
-    return url if url[:5].lower() == "file:" else parse(url).url
+    if url[:5].lower() == "file:":
+        return url
+    address, mark, fragment = url.partition("#")
+    # The fragment goes nowhere, but it is the page within the page of many sites.
+    return parse(address).url + mark + quote(fragment, safe=_FRAGMENT)
 
 
 def _moves_page(request: Request) -> bool:

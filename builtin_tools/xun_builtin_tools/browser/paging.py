@@ -11,7 +11,7 @@ from xun.tools.dry import DryRun
 from xun_builtin_tools.browser.common import acted, check_timeout, open_tab
 from xun_builtin_tools.browser.guard import check_url, local_file
 from xun_builtin_tools.browser.reach import place_of
-from xun_builtin_tools.browser.session import Session
+from xun_builtin_tools.browser.session import Session, plain
 
 if TYPE_CHECKING:
     from xun_builtin_tools.browser.tabs import Tab
@@ -85,15 +85,27 @@ def _loaded(
     ctx: ToolCallContext[Any], session: Session, tab: Tab, url: str | None, wait_until: WaitUntil, seconds: float
 ) -> dict[str, Any]:
     async def load() -> int | None:
-        left = await _settle_reach(session, tab, url or tab.page.url)
+        tab.dialogs = 0
+        left = await _settle_reach(session, tab, url or at)
         if url is None and not left:
             response = await tab.page.reload(wait_until=wait_until, timeout=seconds * 1000)
         else:
             response = await tab.page.goto(url or at, wait_until=wait_until, timeout=seconds * 1000)
         return None if response is None else response.status
 
+    async def load_or_close() -> int | None:
+        from playwright.async_api import TimeoutError as LoadTimeout
+
+        try:
+            return await load()
+        except LoadTimeout as exc:
+            if await session.responds(tab):
+                raise
+            await session.abandon(tab)
+            raise ToolError(f"{plain(exc)} The page does not respond, so it was closed.") from None
+
     at = tab.page.url
-    status, row = acted(ctx, session, tab, load, seconds)
+    status, row = acted(ctx, session, tab, load_or_close, seconds)
     return row if status is None else {**row, "status": status}
 
 

@@ -36,6 +36,7 @@ _KEY = "__browser"
 _POLL = 0.1
 _START_SECONDS = 60.0
 _PART_SECONDS = 5.0
+_ANSWER_SECONDS = 2.0
 _CLOSE_SECONDS = 20.0
 SPARE = 10.0
 """Seconds that a call may take beyond its own limit before it is given up."""
@@ -169,6 +170,16 @@ class Session:
         )
         await self._context.route("**/*", Guard(self.reach, self._workspace).handle)
         self.tabs.attach(self._context)
+
+    async def responds(self, tab: Tab) -> bool:
+        """Tell whether a page still answers."""
+        from playwright.async_api import Error
+
+        try:
+            await asyncio.wait_for(tab.page.title(), _ANSWER_SECONDS)
+        except (Error, TimeoutError):
+            return False
+        return True
 
     async def abandon(self, tab: Tab) -> None:
         """Close a page that does not answer any more, if need be with the whole browser."""

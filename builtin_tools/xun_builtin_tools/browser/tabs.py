@@ -20,6 +20,9 @@ MAX_PAGES = 16
 MAX_ENTRIES = 300
 """Entries of each log of a page; the oldest go."""
 
+MAX_DIALOGS = 50
+"""Questions that a page may ask before it is closed: one that never stops asking can't be left otherwise."""
+
 _MAX_TEXT = 2000
 
 
@@ -31,12 +34,14 @@ class Tab:
         id: What the model calls it.
         page: Playwright's.
         tainted: Code of the model may run in it, so that it reaches no new hosts.
+        dialogs: How many questions it asked since it was loaded.
         logs: By kind: console, network, errors.
     """
 
     id: str
     page: Page
     tainted: bool = False
+    dialogs: int = 0
     logs: dict[str, deque[dict[str, Any]]] = field(
         default_factory=lambda: {kind: deque(maxlen=MAX_ENTRIES) for kind in ("console", "network", "errors")}
     )
@@ -135,7 +140,7 @@ class Tabs:
         self._tabs[tab.id] = tab
         self._current = self._current or tab.id
         page.on("close", lambda _: self._closed(tab))
-        _follow(tab)
+        _follow(tab, self._reach)
         return tab
 
     def _appeared(self, page: Page) -> None:
@@ -151,7 +156,7 @@ class Tabs:
         self._reach.strict = any(tab.tainted for tab in self._tabs.values())
 
 
-def _follow(tab: Tab) -> None:
+def _follow(tab: Tab, reach: Reach) -> None:
     from playwright.async_api import Error
 
     page, logs = tab.page, tab.logs
@@ -175,6 +180,12 @@ def _follow(tab: Tab) -> None:
 
     async def dialog(box: Dialog) -> None:
         logs["console"].append({"type": f"dialog {box.type}", "text": box.message[:_MAX_TEXT], "at": "dismissed"})
+        tab.dialogs += 1
+        if tab.dialogs == MAX_DIALOGS:
+            reach.refuse(page.url, f"The page asked {MAX_DIALOGS} questions, so it was closed.")
+            with contextlib.suppress(Error):
+                await page.close()
+            return
         # Leaving a page is what was asked for; all other questions are answered with no.
         with contextlib.suppress(Error):
             await (box.accept() if box.type == "beforeunload" else box.dismiss())

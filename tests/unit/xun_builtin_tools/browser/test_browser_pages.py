@@ -13,6 +13,7 @@ from tests.fakes.form_site import form_site, has_chromium
 from xun import Agent, AgentConfig, CancelledError, ToolBox, ToolCallContext, Workspace
 from xun.tools.context import CallScope
 from xun_builtin_tools.browser.paging import browser_page
+from xun_builtin_tools.browser.tabs import MAX_PAGES
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 
@@ -127,6 +128,39 @@ def test_links_and_redirects_to_new_hosts_are_not_shown(agent, home, site):
         agent, "browser_page", action="navigate", url=f"{home}/to/{elsewhere}/"
     )
     assert agent.tool.browser_snapshot().unwrap()["url"] == "about:blank"
+
+
+def test_a_page_that_never_ends_is_closed_after_its_time(agent, home):
+    told = failure(agent, "browser_page", action="navigate", url=f"{home}/loop", timeout_ms=1000)
+    assert told == "Page.goto: Timeout 1000ms exceeded. The page does not respond, so it was closed."
+    assert agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()["title"] == "Form"
+
+
+def test_net_001_spellings_of_local_addresses(tmp_path, site):
+    hosts = ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"]
+    asked = len(site.asked)
+    with Agent(toolbox=ToolBox().with_defaults("browser"), workspace=Workspace(tmp_path)) as strict:
+        for host in hosts:
+            url = f"http://{host}:{site.server_port}/"
+            assert "is a local address" in failure(strict, "browser_page", action="navigate", url=url), host
+    assert len(site.asked) == asked
+
+
+def test_net_010_pages_that_do_not_behave(agent, home):
+    tool = agent.tool
+    assert "Download" in failure(agent, "browser_page", action="navigate", url=f"{home}/file")
+    tool.browser_page(action="navigate", url=f"{home}/where").unwrap()
+    assert tool.browser_interact(action="wait", text="refused").unwrap()["title"] == "Where"
+    # Asked whether to leave, it is left.
+    tool.browser_page(action="navigate", url=f"{home}/popups").unwrap()
+    pages = tool.browser_page(action="list").unwrap()["pages"]
+    assert 1 < len(pages) <= MAX_PAGES
+    for page in pages[1:]:
+        tool.browser_page(action="close", page_id=page["page_id"]).unwrap()
+    told = failure(agent, "browser_page", action="navigate", url=f"{home}/alerts", timeout_ms=10_000)
+    assert told.endswith("The page asked 50 questions, so it was closed.")
+    assert tool.browser_page(action="navigate", url=f"{home}/#part").unwrap()["url"] == f"{home}/#part"
+    assert not [path for path in Path(agent.workspace.workdir).rglob("*") if "evil" in path.name]
 
 
 def test_files_of_the_workspace_only(agent, home):

@@ -99,18 +99,31 @@ def test_the_sandbox_is_off_for_root_only():
 
 
 @pytest.mark.parametrize(
-    "url", ["chrome://version", "javascript:alert(1)", "data:text/html,x", "view-source:file:///etc/passwd", "ftp://a/"]
+    "url",
+    [
+        "chrome://version",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "view-source:file:///",
+        "VIEW-SOURCE:FILE:///",
+        "ftp://a/",
+    ],
 )
 def test_only_http_and_files_are_opened(url):
     with pytest.raises(ToolError, match="only URLs that begin with"):
         check_url(url)
 
 
+def test_the_fragment_stays():
+    assert check_url("HTTP://Known.test/a b#/x y".replace(" ", "%20")) == "http://known.test/a%20b#/x%20y"
+    assert check_url("FILE:///a#b") == "FILE:///a#b"
+
+
 def test_files_are_those_of_the_workspace(tmp_path):
     (tmp_path / "a b.html").write_text("x")
     space = Workspace(tmp_path)
     assert local_file(space, f"file://{tmp_path}/a%20b.html").path == tmp_path / "a b.html"
-    for url in ("file:///etc/passwd", f"file://{tmp_path}/%2e%2e/x"):
+    for url in ("file:///etc/passwd", "FILE:///", f"file://{tmp_path}/%2e%2e/x"):
         with pytest.raises(PathOutsideWorkspace):
             local_file(space, url)
     with pytest.raises(ToolError, match="names the machine server"):
