@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from xun.events import ContextAdded, Event, MessageCompleted, Steer, ToolCompleted, TurnStarted
+from xun.agent.handoff import begun_anew
+from xun.events import Compaction, ContextAdded, Event, MessageCompleted, Steer, ToolCompleted, TurnStarted
 from xun.messages import Image, Message, ToolCall
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -162,4 +163,6 @@ def from_events(events: Iterable[Event], agent: str = "main") -> list[Message]:
             history.append(Message("user", event.text))
         elif isinstance(event, ContextAdded):
             history.append(Message("user", event.text, images_of(event.attachments)))
+        elif isinstance(event, Compaction):
+            history = begun_anew(history, event.summary)
     return history

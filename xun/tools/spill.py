@@ -26,6 +26,7 @@ READER = "read_output"
 
 _FOLDER = "outputs"
 _HANDLE = re.compile(r"out-[0-9a-f]{8}\Z")
+_KEPT = re.compile(r"\[The output has \d+ characters \(\d+ bytes\) and is kept as (out-[0-9a-f]{8});")
 
 
 def spill(workspace: Workspace, text: str) -> str:
@@ -73,6 +74,16 @@ def read_spilled(
         "bytes": len(data),
         "chunks": chunks,
     }
+
+
+def whole(workspace: Workspace, text: str) -> str:
+    """Return the output that *text* stands for when `spill` made it, else *text* itself.
+
+    Raises:
+        ToolError: The output is not there any more.
+    """
+    kept = _KEPT.match(text)
+    return text if kept is None else _load(workspace, kept[1]).decode("utf-8", "replace")
 
 
 def _load(workspace: Workspace, handle: str) -> bytes:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.agent import Agent
+from xun.agent.handoff import RESULTS, compacted_results
 from xun.agent.history import from_events
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import (
@@ -191,6 +192,8 @@ class Session:
         self._seq = max(envelope.seq for envelope in envelopes)
         events = [envelope.event for envelope in envelopes]
         self.agent.history = from_events(events, self.agent.name)
+        if replaced := compacted_results(events, self.agent.name):
+            self.agent.state[RESULTS] = replaced
         self.agent.turn = self.turn = max((envelope.turn or 0 for envelope in envelopes), default=0)
         for event in events:
             if isinstance(event, UsageUpdated | TodoUpdated):

@@ -1,0 +1,77 @@
+"""A summary as the new beginning of a conversation; what it replaces stays readable by its call ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from xun.events import Compaction, Event, ToolCompleted
+from xun.messages import Message
+
+RESULTS = "__compacted_results"
+"""Where ``agent.state`` keeps the results of tools that are not in the history any more: call id to text."""
+
+READER = "extract_compacted_tool_result"
+"""The tool that reads them."""
+
+_LISTED = 50
+_PER_TOKEN = 4
+
+
+def last_turn(history: Sequence[Message]) -> int:
+    """Return where the last turn begins: after the last answer that was not followed by calls."""
+    for index in range(len(history) - 1, -1, -1):
+        message = history[index]
+        if message.role == "assistant" and not message.tool_calls:
+            return index + 1
+    return 0
+
+
+def begun_anew(history: Sequence[Message], summary: str) -> list[Message]:
+    """Return *history* with *summary* in the place of all before the last turn; as it is when that is the first."""
+    start = last_turn(history)
+    return [Message("user", summary), *history[start:]] if start else list(history)
+
+
+def summary_text(history: Sequence[Message], name: str, summary: str) -> str:
+    """Return the text that takes the place of the older messages, with the ids of the results among them."""
+    results = [message for message in history[: last_turn(history)] if message.role == "tool"]
+    lines = [f"- {item.tool_call_id}: {item.tool_name}, {len(item.text)} characters" for item in results[-_LISTED:]]
+    text = f"[Handoff {name}: a summary of the conversation before this point]\n{summary.strip()}"
+    if lines:
+        text += f"\n\nResults of earlier calls, whole by {READER}:\n" + "\n".join(lines)
+    return text
+
+
+def tokens(history: Iterable[Message]) -> int:
+    """Return about how many tokens *history* has."""
+    size = sum(len(m.text) + sum(len(call.arguments) for call in m.tool_calls) for m in history)
+    return size // _PER_TOKEN
+
+
+def hand_off(agent: Any, name: str, summary: str) -> Compaction | None:
+    """Replace the history of *agent* before its last turn by *summary*; return the event, or None for nothing to do."""
+    history: list[Message] = agent.history
+    start = last_turn(history)
+    if not start:
+        return None
+    text = summary_text(history, name, summary)
+    kept = agent.state.setdefault(RESULTS, {})
+    kept.update({item.tool_call_id: item.text for item in history[:start] if item.role == "tool"})
+    before = tokens(history)
+    agent.history = begun_anew(history, text)
+    return Compaction(agent=agent.name, before=before, after=tokens(agent.history), summary=text)
+
+
+def compacted_results(events: Iterable[Event], agent: str = "main") -> dict[str, str]:
+    """Return the results of tools from stored events of *agent* that a later summary may have replaced."""
+    results: dict[str, str] = {}
+    settled: dict[str, str] = {}
+    for event in events:
+        if event.agent != agent:
+            continue
+        if isinstance(event, ToolCompleted):
+            results[event.call_id] = event.content
+        elif isinstance(event, Compaction):
+            settled = dict(results)
+    return settled
