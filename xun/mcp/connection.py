@@ -243,6 +243,7 @@ class Connection(StatefulTool):
         """
         import anyio
         from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
         from pydantic import ValidationError
 
         tool, arguments = args
@@ -251,7 +252,9 @@ class Connection(StatefulTool):
         try:
             return await client.call_tool(tool, arguments)
         except MCPError as exc:
-            if not (link.dead or exc.code == _closed_code()):
+            if not (link.dead or exc.code == CONNECTION_CLOSED):
+                if self.config.url and exc.code == INVALID_REQUEST:
+                    link.end()  # so a server answers that has forgotten this connection, as after its restart
                 raise ToolError(f"The MCP server {name} refused the call of {tool}: {exc.message}") from exc
             cause: Exception = exc
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError) as exc:
@@ -261,11 +264,5 @@ class Connection(StatefulTool):
         link.end()
         raise ToolError(
             f"The MCP server {name} ended during the call of {tool}, which may have been carried out; "
-            f"the next call starts it again{link.words()}."
+            f"the next call {'connects' if self.config.url else 'starts it'} again{link.words()}."
         ) from cause
-
-
-def _closed_code() -> int:
-    from mcp.types import CONNECTION_CLOSED
-
-    return CONNECTION_CLOSED

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -184,7 +187,81 @@ def test_row_52_streamable_http():
             process.kill()
             process.wait()
             error = web.call_tool(agent, "web__add", {"a": 1, "b": 2}).unwrap_err()
-            assert "The MCP server web" in error.error
+            assert error.error == (
+                "The MCP server web ended during the call of add, which may have been carried out; "
+                "the next call connects again."
+            )
     finally:
         process.kill()
         process.wait()
+
+
+class Forgetful(BaseHTTPRequestHandler):
+    """A server of the older protocol with sessions; it forgets each session after one call."""
+
+    protocol_version = "HTTP/1.1"
+    sessions: ClassVar[set[str]] = set()
+    begun: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        method, session = message["method"], self.headers.get("Mcp-Session-Id", "")
+        if "id" not in message:
+            return self._send(202)
+        if method == "initialize":
+            session = f"s{len(self.begun)}"
+            self.begun.append(session)
+            self.sessions.add(session)
+            result: Any = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+            result["serverInfo"] = {"name": "forgetful", "version": "1"}
+        elif method == "tools/list":
+            hints = {"readOnlyHint": True}
+            result = {"tools": [{"name": "hi", "inputSchema": {"type": "object"}, "annotations": hints}]}
+        elif session not in self.sessions:
+            return self._send(404)
+        else:
+            self.sessions.discard(session)
+            result = {"content": [{"type": "text", "text": f"hi from {session}"}]}
+        return self._send(200, {"jsonrpc": "2.0", "id": message["id"], "result": result}, session)
+
+    def do_GET(self) -> None:
+        self._send(405)
+
+    def do_DELETE(self) -> None:
+        self._send(200)
+
+    def _send(self, status: int, body: Any = None, session: str = "") -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        if data:
+            self.send_header("Content-Type", "application/json")
+        if session:
+            self.send_header("Mcp-Session-Id", session)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_session_that_the_server_forgot_is_begun_again():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Forgetful) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            old = ToolBox().with_mcp(McpServer("old", url=f"http://127.0.0.1:{server.server_port}/mcp"))
+            with Agent(toolbox=old) as agent:
+                assert old.call_tool(agent, "old__hi", {}).unwrap() == "hi from s1"
+                error = old.call_tool(agent, "old__hi", {}).unwrap_err().error
+                assert error == "The MCP server old refused the call of hi: Session terminated"
+                assert old.call_tool(agent, "old__hi", {}).unwrap() == "hi from s2"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_package_is_imported_by_the_first_connection_only():
+    code = "import sys, xun.mcp.tools, xun.mcp.serving; print('mcp' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
