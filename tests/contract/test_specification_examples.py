@@ -167,7 +167,24 @@ input_schema:
   required: [channel, message]
   additionalProperties: false
 """
+SEARCH = """
+type: tool
+name: WebSearch
+description: Search the web.
+input_schema:
+  type: object
+  properties:
+    query: {type: string}
+  required: [query]
+  additionalProperties: false
+"""
 MODULE = """
+import json
+
+def my_search_tool(query: str) -> dict:
+    results = [f"{query} 1", f"{query} 2"]
+    return {"content": json.dumps(results), "returnDisplay": f"Found {len(results)} results"}
+
 def simple_calculator(expression: str) -> str:
     return str(sum(int(part) for part in expression.split("+")))
 
@@ -183,6 +200,9 @@ tools:
     yaml_path: ./SlackSendMessage.tool.yaml
     binding: yaml_page_tools:send_message
     extra_kwargs: {key: secret}
+  - name: web_search
+    yaml_path: ./WebSearch.yaml
+    binding: yaml_page_tools:my_search_tool
 """
 
 
@@ -191,6 +211,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in (
         ("SimpleCalculator.tool.yaml", CALCULATOR),
         ("SlackSendMessage.tool.yaml", SLACK),
+        ("WebSearch.yaml", SEARCH),
         ("yaml_page_tools.py", MODULE),
         ("agent.yaml", LISTING),
     ):
@@ -221,6 +242,16 @@ async def test_deferred_tool_is_found_called_and_shown_in_other_words(folder: Pa
     assert tool_texts(agent)[0] == "15"
     sent = of(events, ToolCompleted)[-1]
     assert sent.display == "Sent" and "secret" in sent.content and "Sent" not in json.loads(json.dumps(sent.content))
+
+
+async def test_search_tool_of_a_yaml_file_shows_a_summary_to_the_person_only(folder: Path):
+    agent = scripted(calls(("web_search", {"query": "xun"})), calls(("web_search", {"q": "xun"})), DONE)
+    agent.toolbox = ToolBox().with_yaml(folder / "agent.yaml")
+    events = await stream(agent)
+    found, refused = of(events, ToolCompleted)
+    assert found.display == "Found 2 results"
+    assert tool_texts(agent)[0] == '["xun 1", "xun 2"]'
+    assert refused.status == "format_error" and "query: required" in tool_texts(agent)[1]
 
 
 # -- dotted names, renderers, code mode, tools by request --------------------------------------

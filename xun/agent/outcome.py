@@ -44,6 +44,9 @@ def unpack(result: Result[Any, Any], add_images: Callable[[str, tuple[Image, ...
         return Result.Ok(output.value), output.display
     if isinstance(output, dict) and DISPLAY_KEY in output:
         rest = {key: value for key, value in output.items() if key != DISPLAY_KEY}
+        # What stands beside a display text under one of these names, and nothing else, is the value itself.
+        if len(rest) == 1 and rest.keys() <= {"content", "result"}:
+            rest = next(iter(rest.values()))
         return Result.Ok(rest), _shown(output[DISPLAY_KEY])
     return result, ""
 

@@ -73,6 +73,9 @@ def test_row_32_a_hook_replaces_the_rendered_text() -> None:
     [
         ({"hits": [1], "returnDisplay": "1 hit"}, '{"hits": [1]}', "1 hit"),
         ({"returnDisplay": {"n": 1}}, "{}", '{"n": 1}'),
+        ({"content": "x", "returnDisplay": "1"}, "x", "1"),
+        ({"result": [1], "returnDisplay": "1"}, "[1]", "1"),
+        ({"result": 1, "content": 2, "returnDisplay": "1"}, '{"result": 1, "content": 2}', "1"),
         ({"content": "x"}, '{"content": "x"}', ""),
         ({"result": "x"}, '{"result": "x"}', ""),
         (ToolOutput([1], display="one"), "[1]", "one"),
