@@ -391,7 +391,7 @@ class Error(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class TurnCompleted(Event):
-    """The turn is over. Stop: done, interrupted, limit, error or denied."""
+    """The turn is over. Stop: done, interrupted, limit, error, denied, or pending (it waits for a person)."""
 
     type: ClassVar[str] = "turn.completed"
     stop: str = "done"
