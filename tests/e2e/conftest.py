@@ -93,11 +93,14 @@ class Pane:
     def exit_code(self, seconds: float = 10.0) -> int:
         """Wait for the end of the process and return its exit code."""
         deadline = time.monotonic() + seconds
-        while not self.dead():
+        while True:
+            # The pane is dead once its terminal is closed; the status follows a moment later.
+            status = self._tmux("display-message", "-p", "#{pane_dead_status}").strip()
+            if status and self.dead():
+                return int(status)
             if time.monotonic() > deadline:
                 raise AssertionError(f"it did not end:\n{self.text()}")
             time.sleep(0.05)
-        return int(self._tmux("display-message", "-p", "#{pane_dead_status}").strip() or "-1")
 
     def close(self) -> None:
         """End the pane and its tmux server."""
