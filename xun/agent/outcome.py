@@ -27,13 +27,15 @@ DISPLAY_KEY = "returnDisplay"
 
 
 def unpack(result: Result[Any, Any], add_images: Callable[[str, tuple[Image, ...]], object]) -> tuple[Any, str]:
-    """Take a ToolOutput, or a dict with a display text, apart: images follow the step, the display is for the person.
+    """Take a ToolOutput, an image, or a dict with a display text, apart: images follow, the display is for the person.
 
     Returns the result without them, and the display.
     """
     output = result.value
     if not result.is_ok():
         return result, ""
+    if isinstance(output, Image):
+        output = ToolOutput("The image follows.", images=(output,))
     if isinstance(output, ToolOutput):
         try:
             images = tuple(check_image(image) for image in output.images)

@@ -105,6 +105,17 @@ async def test_row_34_images_follow_the_results_in_the_order_of_the_calls() -> N
     assert all("base64" not in text and len(text) < 20 for text in tool_texts(agent))
 
 
+async def test_row_34_an_image_as_the_value_follows_the_results_too() -> None:
+    def photo() -> Image:
+        """Take a photo."""
+        return Image(PNG, "image/png")
+
+    agent = scripted(calls(("photo", {})), {"text": "x"}, tools=[photo])
+    await stream(agent)
+    assert tool_texts(agent) == ["The image follows."]
+    assert [message.images for message in agent.history if message.images] == [(Image(PNG, "image/png"),)]
+
+
 async def test_row_34_a_damaged_image_is_an_error_of_the_call() -> None:
     def photo() -> ToolOutput:
         """Take a photo."""
