@@ -50,7 +50,9 @@ class Pane:
         self._tmux("set-option", "-g", "history-limit", "20000")
         self._tmux("set-option", "-g", "remain-on-exit", "on")
         line = " ".join("'" + part.replace("'", "'\\''") + "'" for part in command)
-        self._tmux("respawn-pane", "-k", "-c", str(cwd), f"exec {line}")
+        # tmux may miss the end of a child, so the shell around it notes the exit code.
+        self._status = Path(env["XUN_HOME"]).parent / f"{self._socket}.status"
+        self._tmux("respawn-pane", "-k", "-c", str(cwd), f"{line}; echo $? > '{self._status}'")
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -88,19 +90,16 @@ class Pane:
 
     def dead(self) -> bool:
         """Tell whether the process has ended."""
-        return self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1"
+        return self._status.exists()
 
     def exit_code(self, seconds: float = 10.0) -> int:
         """Wait for the end of the process and return its exit code."""
         deadline = time.monotonic() + seconds
-        while True:
-            # The pane is dead once its terminal is closed; the status follows a moment later.
-            status = self._tmux("display-message", "-p", "#{pane_dead_status}").strip()
-            if status and self.dead():
-                return int(status)
+        while not (self._status.exists() and (text := self._status.read_text().strip())):
             if time.monotonic() > deadline:
                 raise AssertionError(f"it did not end:\n{self.text()}")
             time.sleep(0.05)
+        return int(text)
 
     def close(self) -> None:
         """End the pane and its tmux server."""
