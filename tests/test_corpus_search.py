@@ -34,7 +34,7 @@ def make_tree(root: Path, outside: Path, tree: dict[str, dict[str, Any]], git: b
         subprocess.run(["git", "init", "-q", "."], cwd=root, check=True, stdin=subprocess.DEVNULL)
     places = str(root), str(outside)
     for name, node in tree.items():
-        target = Path(_placed(name, *places)) if name.startswith("{") else root / name
+        target = Path(_placed(name, *places)) if name.startswith(("{WS}", "{OUTSIDE}")) else root / name
         target.parent.mkdir(parents=True, exist_ok=True)
         _make(target, node, places)
 
