@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from xun_cli.render.text import BOLD, Line
 
 if TYPE_CHECKING:
+    from xun_cli.frontend.conversation import Conversation
     from xun_cli.render.transcript import Transcript
     from xun_cli.repl.composer import Composer
-    from xun_cli.repl.conversation import Conversation
     from xun_cli.repl.notify import Notifier
 
 TWICE = 2.0

@@ -19,6 +19,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from xun_cli._version import __version__
+from xun_cli.frontend.clipboard import copy_text
+from xun_cli.frontend.conversation import Conversation
+from xun_cli.frontend.dialog import Dialog
+from xun_cli.frontend.paths import PathOffers
+from xun_cli.frontend.threads import in_thread
 from xun_cli.render.live import FRAME
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
@@ -26,17 +31,12 @@ from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut, cut_l
 from xun_cli.render.transcript import Transcript
 from xun_cli.repl.actions import Hint, KeyActions
 from xun_cli.repl.bindings import key_map, register_sequences
-from xun_cli.repl.clipboard import copy_text
 from xun_cli.repl.completion import InputCompleter
 from xun_cli.repl.composer import Composer
-from xun_cli.repl.conversation import Conversation
-from xun_cli.repl.dialog import Dialog
 from xun_cli.repl.history import PrivateHistory
 from xun_cli.repl.keys import make_bindings
 from xun_cli.repl.notify import Notifier
-from xun_cli.repl.paths import PathOffers
 from xun_cli.repl.screen import InlineRenderer
-from xun_cli.repl.threads import in_thread
 from xun_cli.repl.view import View
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
@@ -14,6 +13,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
+from xun_cli.frontend.draft import Draft
 from xun_cli.render.safe import hides_something
 from xun_cli.render.text import WARN
 
@@ -22,19 +22,6 @@ PASTE_GUARD = 0.3
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FOLD = re.compile(r"\[pasted #(\d+): [\d,]+ (?:lines|characters)\]")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What was in the composer.
-
-    Attributes:
-        text: The whole text, folded pastes expanded.
-        shown: The text as it was shown, "" when that is the same.
-    """
-
-    text: str
-    shown: str = ""
 
 
 class Composer:

@@ -13,8 +13,8 @@ from prompt_toolkit.keys import Keys
 from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT, KeyMap
 
 if TYPE_CHECKING:
+    from xun_cli.frontend.dialog import Dialog
     from xun_cli.repl.composer import Composer
-    from xun_cli.repl.dialog import Dialog
     from xun_cli.repl.view import View
 
 _DIALOG_KEYS = {

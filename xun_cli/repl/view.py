@@ -21,19 +21,19 @@ from prompt_toolkit.layout.processors import (
 )
 from prompt_toolkit.widgets.toolbars import SearchToolbar
 
+from xun_cli.frontend.dialog import LABELS
 from xun_cli.render.approval import approval_view
 from xun_cli.render.status import status_line
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, SELECTED, Line, cut, width
 from xun_cli.repl.composer import VisibleCharacters
-from xun_cli.repl.dialog import LABELS
 
 if TYPE_CHECKING:
     from prompt_toolkit.data_structures import Size
 
+    from xun_cli.frontend.dialog import Dialog
     from xun_cli.render.status import Status
     from xun_cli.render.transcript import Transcript
     from xun_cli.repl.composer import Composer
-    from xun_cli.repl.dialog import Dialog
 
 COMPOSER_ROWS = 8
 MENU_ROWS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from xun_cli.repl.clipboard import OSC52_LIMIT, copy_text
+from xun_cli.frontend.clipboard import OSC52_LIMIT, copy_text
 from xun_cli.repl.notify import Notifier
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.fakes.scripted_session import command_request, write_request
 from xun.choice import ChoiceOutcome, ChoiceRequest, Option, WriteGrant
-from xun_cli.repl.dialog import Dialog
-from xun_cli.repl.grant_text import GrantTextError, grants_text, parse_grants
+from xun_cli.frontend.dialog import Dialog
+from xun_cli.frontend.grant_text import GrantTextError, grants_text, parse_grants
 
 
 class Desk:

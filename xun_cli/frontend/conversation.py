@@ -7,21 +7,21 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from xun_cli.frontend.own_questions import OwnQuestions
+from xun_cli.frontend.pump import EventPump
+from xun_cli.frontend.threads import in_thread
 from xun_cli.render.outputs import output_lines
 from xun_cli.render.text import BAD, WARN, Line
 from xun_cli.render.transcript import Transcript
-from xun_cli.repl.own_questions import OwnQuestions
-from xun_cli.repl.pump import EventPump
-from xun_cli.repl.threads import in_thread
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceOutcome, ChoiceRequest
     from xun.events import Event
     from xun_cli.commands.output import CommandResult
     from xun_cli.commands.registry import CommandContext, Registry
+    from xun_cli.frontend.draft import Draft
     from xun_cli.options import StartOptions
     from xun_cli.places import Places
-    from xun_cli.repl.composer import Draft
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings

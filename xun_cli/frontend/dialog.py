@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from xun_cli.frontend.grant_text import GrantTextError, grants_text, parse_grants
 from xun_cli.render.approval import FREE_TEXT, DialogState, available, first_state, rows_of, scrolled, three
-from xun_cli.repl.grant_text import GrantTextError, grants_text, parse_grants
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceOutcome, ChoiceRequest
