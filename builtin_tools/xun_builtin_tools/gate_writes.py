@@ -1,0 +1,164 @@
+"""The part of the gate that decides about writes; tools ask through `xun_builtin_tools.gate`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from xun.agent.questions import new_request_id
+from xun.agent.subagent import in_plan_mode
+from xun.choice import DENY, GRANT, ONCE, ChoiceRequest, WriteGrant
+from xun.errors import Denied
+from xun.tools.dry import DryRun
+from xun_builtin_tools import dry
+from xun_builtin_tools.diffs import file_diff
+from xun_builtin_tools.gate_asking import changed, log, refuse, settle, three
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+    from xun.tools.context import ToolCallContext
+    from xun_policies.workspace import ResolvedPath
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """One file that a tool is about to change.
+
+    Attributes:
+        action: What happens to it.
+        path: Where.
+        old: The bytes before; None when absent or not a regular file.
+        new: The bytes after; None when it goes away, or for a folder.
+        target: Where a move or copy ends.
+        note: What a diff can't show.
+        asks: False for a kind of write that asks no question by itself (a new file, a new folder);
+            a protected path asks all the same.
+    """
+
+    action: Literal["add", "update", "delete", "move", "copy", "mkdir"]
+    path: ResolvedPath
+    old: bytes | None = None
+    new: bytes | None = None
+    target: ResolvedPath | None = None
+    note: str = ""
+    asks: bool = True
+
+    @property
+    def touched(self) -> tuple[ResolvedPath, ...]:
+        """The paths that change: a copy leaves its source as it is."""
+        if self.target is None:
+            return (self.path,)
+        return (self.target,) if self.action == "copy" else (self.path, self.target)
+
+    @property
+    def protected(self) -> bool:
+        """Whether one of them is a path that no grant covers."""
+        return any(path.protected for path in self.touched)
+
+    @property
+    def temporary(self) -> bool:
+        """Whether all of them are in the agent's temporary folder."""
+        return all(path.in_tempdir for path in self.touched)
+
+
+def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
+    """Return when *plan* may be carried out; asks at most once.
+
+    Raises:
+        Denied: It may not; the text says who refused and how to allow it.
+    """
+    agent = ctx.agent
+    lasting = [item for item in plan if not item.temporary]
+    if lasting and in_plan_mode(agent):
+        raise Denied(
+            "Denied by plan mode: files are not changed now. Describe the change instead; "
+            "the person leaves plan mode with /mode ask.",
+            source="mode",
+        )
+    asking = [item for item in lasting if item.protected or _asks(agent, item)]
+    if ctx.dry_run:
+        raise DryRun(dry.of_writes(plan, asks=bool(asking)))
+    if not asking:
+        _count_writes(agent, lasting)
+        return
+    request = _write_request(ctx, plan, asking)
+    outcome = settle(ctx, request, ordinary=not any(item.protected for item in asking))
+    names = ", ".join(str(item.touched[-1].path) for item in asking[:3])
+    if outcome.choice == DENY:
+        refuse(ctx, "write", names, outcome)
+    if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
+        _grant_writes(ctx, outcome.grants or request.write_scopes[0])
+    log(ctx, names, "allow", outcome.decided_by, "write")
+
+
+def _asks(agent: Agent[Any], item: PlannedWrite) -> bool:
+    if not item.asks or agent.policy.mode == "auto-edit":
+        return False
+    return any(agent.policy.write_allowlist.covers(str(path.path)) is None for path in item.touched)
+
+
+def _count_writes(agent: Agent[Any], plan: Sequence[PlannedWrite]) -> None:
+    """Count the grants without which a question would have been asked."""
+    if agent.policy.mode == "auto-edit":
+        return
+    allowed = agent.policy.write_allowlist
+    used = (allowed.covers(str(path.path)) for item in plan if item.asks for path in item.touched)
+    for entry in {entry.path: entry for entry in used if entry is not None}.values():
+        allowed.note_use(entry)
+
+
+def _write_request(
+    ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], asking: Sequence[PlannedWrite]
+) -> ChoiceRequest:
+    protected = [path for item in asking for path in item.touched if path.protected]
+    scopes: tuple[tuple[WriteGrant, ...], ...] = () if protected else _scopes(ctx.agent, asking)
+    note = f"{protected[0].display} may run programs later and is never granted" if protected else ""
+    first = asking[0].touched[-1].display
+    more = f" and {len(asking) - 1} more" if len(asking) > 1 else ""
+    return ChoiceRequest(
+        id=new_request_id(),
+        kind="write",
+        prompt=f"{_VERBS[asking[0].action]} {first}{more}?",
+        options=three(bool(scopes), note),
+        default=ONCE,
+        agent=ctx.agent.name,
+        tool=ctx.tool_name,
+        call_id=ctx.call_id,
+        cwd=str(ctx.agent.workspace.workdir),
+        files=tuple(file_diff(item) for item in plan),
+        write_scopes=scopes,
+        message=note,
+    )
+
+
+_VERBS = {
+    "add": "Write file",
+    "update": "Write file",
+    "delete": "Delete",
+    "move": "Move to",
+    "copy": "Copy to",
+    "mkdir": "Make folder",
+}
+
+
+def _scopes(agent: Agent[Any], asking: Sequence[PlannedWrite]) -> tuple[tuple[WriteGrant, ...], ...]:
+    """Return what can be granted, narrowest first: the paths, their folder, the workspace."""
+    paths = sorted({str(path.path) for item in asking for path in item.touched})
+    rows = [tuple(WriteGrant(path, os.path.isdir(path)) for path in paths)]
+    parent = os.path.commonpath([os.path.dirname(path) for path in paths])
+    root = str(agent.workspace.workdir)
+    inside = [folder for folder in (parent, root) if Path(folder).is_relative_to(root)]
+    for folder in dict.fromkeys(inside):
+        rows.append((WriteGrant(folder, True),))
+    return tuple(rows)
+
+
+def _grant_writes(ctx: ToolCallContext[Any], grants: Sequence[WriteGrant]) -> None:
+    policy = ctx.agent.policy
+    policy.snapshot()
+    for grant in grants:
+        policy.write_allowlist.add(grant.path, grant.directory, source="dialog")
+        changed(ctx, "writes", grant.path + ("/" if grant.directory else ""))
