@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xun.agent.questions import new_request_id
 from xun.agent.subagent import in_plan_mode
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Risk
+from xun.environment.confinement import Confinement
 from xun.events import RiskAssessed
 from xun.tools.dry import DryRun
 from xun_builtin_tools import dry
@@ -41,12 +42,14 @@ class ApprovedCommand:
         cwd: The folder to run it in.
         environment: The whole environment of the child.
         edited: The person changed it; the model has to be told.
+        confinement: The wall that holds it in, and what it sees.
     """
 
     text: str
     cwd: str
     environment: dict[str, str]
     edited: bool = False
+    confinement: Confinement = Confinement()
 
 
 def command(

@@ -1,0 +1,78 @@
+"""How one command is held in: by which wall, and what it sees through it.
+
+An environment that can hold commands in has more than `Environment` asks for: see `Walled`. Every other one, such as
+a program's own, is used as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from xun.environment.base import Environment
+
+View = Literal["closed", "network", "machine", "outside"]
+"""What one command sees.
+
+closed: written can be the workspace and temporary folders only, and there is no network.
+network: the same with the network.
+machine: the network, the sockets and the processes of the machine; written can be no more than with the others.
+outside: no wall at all.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """How a command runs.
+
+    Attributes:
+        wall: What holds it in: bubblewrap, landlock, container; none when nothing does.
+        view: What it sees; means nothing where there is no wall, or one with a single view.
+    """
+
+    wall: str = "none"
+    view: View = "closed"
+
+    @property
+    def held(self) -> bool:
+        """Whether a wall is between the command and the machine."""
+        return self.wall != "none" and self.view != "outside"
+
+    @property
+    def text(self) -> str:
+        """The wall and the view in one word, for logs: ``bubblewrap``, ``bubblewrap+network``, ``outside``, ``none``."""
+        if self.wall == "none" or self.view == "outside":
+            return "none" if self.wall == "none" else "outside"
+        return self.wall if self.view == "closed" else f"{self.wall}+{self.view}"
+
+
+@runtime_checkable
+class Walled(Protocol):
+    """What an environment has besides `Environment` when it can show each command another view.
+
+    Attributes:
+        wall: As `Confinement.wall`; finding it out may take a moment the first time.
+        reason: Why it is this wall, in one sentence.
+        network: Whether the closed view has the network all the same.
+    """
+
+    @property
+    def wall(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def network(self) -> bool: ...
+
+    def seen_as(self, view: View) -> Environment:
+        """Return the same environment with another view; what it starts belongs to the first, which its owner closes."""
+        ...
+
+
+def wall_of(environment: Environment) -> str:
+    """Return the wall of *environment*, none for one that names none."""
+    return str(getattr(environment, "wall", "none"))
+
+
+def in_view(environment: Environment, view: View) -> Environment:
+    """Return *environment* as a command with this *view* needs it; one without views stays as it is."""
+    return environment.seen_as(view) if isinstance(environment, Walled) else environment
