@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.questions import new_request_id
@@ -49,7 +49,7 @@ class ApprovedCommand:
     cwd: str
     environment: dict[str, str]
     edited: bool = False
-    confinement: Confinement = Confinement()
+    confinement: Confinement = field(default_factory=Confinement)
 
 
 def command(

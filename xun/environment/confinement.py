@@ -7,7 +7,7 @@ a program's own, is used as it stands.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, cast
 
 from xun.environment.base import Environment
 
@@ -40,13 +40,12 @@ class Confinement:
 
     @property
     def text(self) -> str:
-        """The wall and the view in one word, for logs: ``bubblewrap``, ``bubblewrap+network``, ``outside``, ``none``."""
+        """Both in one word, for logs: ``bubblewrap``, ``bubblewrap+network``, ``outside``, ``none``."""
         if self.wall == "none" or self.view == "outside":
             return "none" if self.wall == "none" else "outside"
         return self.wall if self.view == "closed" else f"{self.wall}+{self.view}"
 
 
-@runtime_checkable
 class Walled(Protocol):
     """What an environment has besides `Environment` when it can show each command another view.
 
@@ -64,7 +63,7 @@ class Walled(Protocol):
     def network(self) -> bool: ...
 
     def seen_as(self, view: View) -> Environment:
-        """Return the same environment with another view; what it starts belongs to the first, which its owner closes."""
+        """Return the same environment with another view; what it starts belongs to this one, which its owner closes."""
         ...
 
 
@@ -75,4 +74,9 @@ def wall_of(environment: Environment) -> str:
 
 def in_view(environment: Environment, view: View) -> Environment:
     """Return *environment* as a command with this *view* needs it; one without views stays as it is."""
-    return environment.seen_as(view) if isinstance(environment, Walled) else environment
+    return cast("Walled", environment).seen_as(view) if hasattr(environment, "seen_as") else environment
+
+
+def has_network(environment: Environment) -> bool:
+    """Tell whether even the closed view of *environment* has the network."""
+    return bool(getattr(environment, "network", False))
