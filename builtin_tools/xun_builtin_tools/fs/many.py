@@ -12,6 +12,7 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools.fs.reading import cut_line, read_document
 from xun_policies.errors import PolicyError
 from xun_policies.paths.held import HeldFolder
+from xun_policies.paths.real import check_text
 from xun_policies.workspace import Workspace
 
 MAX_FILES = 100
@@ -64,6 +65,8 @@ def _chosen(workspace: Workspace, include: Sequence[str], exclude: Sequence[str]
     root = str(workspace.workdir)
     unwanted = [_pattern(item) for item in exclude]
     for item in include:
+        if "\0" in item:
+            check_text(item)
         if _MAGIC.search(item):
             wanted = _pattern(os.path.relpath(item, root) if os.path.isabs(item) else item)
             walked = _walk(workspace, root, recursive or "**" in item or "/" in item)

@@ -23,6 +23,7 @@ from xun_builtin_tools.search.wildcards import (
     glob_tokens,
     to_regex,
 )
+from xun_policies.paths.real import escape_display
 
 _MAGIC = frozenset("*?[{\\")
 
@@ -84,6 +85,7 @@ def path_pattern(pattern: str, scope: Scope, case_sensitive: bool) -> NamePatter
     Raises:
         SearchError: It is empty, broken (bad_pattern), or climbs out of the root (outside).
     """
+    _check(pattern)
     text = pattern.removeprefix("./")
     base = str(scope.folder).rstrip("/") + "/"
     text = text.removeprefix(base)
@@ -109,6 +111,7 @@ def file_filter(pattern: str) -> NamePattern:
     Raises:
         SearchError: It is empty or broken (bad_pattern).
     """
+    _check(pattern)
     negated = pattern.startswith("!")
     text = pattern[1:] if negated else pattern
     basename = "/" not in text.rstrip("/")
@@ -119,6 +122,12 @@ def file_filter(pattern: str) -> NamePattern:
         # What names a folder means what is in it.
         basename, text = False, ("**/" if basename else "") + text + "**"
     return NamePattern(pattern, _compiled(pattern, text, 0)[0], negated, basename)
+
+
+def _check(pattern: str) -> None:
+    if "\0" in pattern:
+        shown = escape_display(pattern[:200])
+        raise SearchError(f"The pattern contains a NUL byte, which no file name can have: {shown}", kind="bad_pattern")
 
 
 def _compiled(pattern: str, text: str, flags: int) -> tuple[re.Pattern[str], tuple[str, ...]]:

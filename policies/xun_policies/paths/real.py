@@ -31,7 +31,8 @@ class PathInvalid(PathOutsideWorkspace):
     also guards against these.
 
     Attributes:
-        at: The absolute path at which the walk ended, or "".
+        at: The absolute path at which the walk ended, or to which ``..`` after a missing folder was meant to lead;
+            or "".
     """
 
     def __init__(self, message: str = "", *, kind: str | None = None, at: str = "") -> None:
@@ -125,7 +126,9 @@ class _Walk:
             return
         if part == "..":
             if not self.exists:
-                self._fail("missing", f"{escape_display(self.current)} does not exist, so '..' leads nowhere")
+                # Whether it would have led out decides what is told, so the rest is taken as it is written.
+                meant = os.path.normpath("/".join([self.current, part, *reversed(self.todo)]))
+                self._fail("missing", f"{escape_display(self.current)} does not exist, so '..' leads nowhere", meant)
             self.current = self.current.rpartition("/")[0]
             return
         name = f"{self.current}/{part}"
@@ -164,5 +167,6 @@ class _Walk:
             kind = "denied" if exc.errno in (errno.EACCES, errno.EPERM) else "io"
             self._fail(kind, f"{escape_display(name)} can't be looked at ({exc.strerror})")
 
-    def _fail(self, kind: str, why: str) -> NoReturn:
-        raise PathInvalid(f"Path {escape_display(self.path)} can't be used: {why}.", kind=kind, at=self.current or "/")
+    def _fail(self, kind: str, why: str, at: str = "") -> NoReturn:
+        text = f"Path {escape_display(self.path)} can't be used: {why}."
+        raise PathInvalid(text, kind=kind, at=at or self.current or "/")
