@@ -27,6 +27,7 @@ __all__ = [
     "QueueChanged",
     "ReasoningDelta",
     "Retry",
+    "Rewound",
     "RiskAssessed",
     "SessionEnded",
     "SessionStarted",
@@ -338,12 +339,32 @@ class TaskCompleted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Compaction(Event):
-    """Old messages were replaced by a summary. Before and after: tokens."""
+    """Old messages were replaced by a summary. Before and after: tokens, about.
+
+    Kept: how many messages, results of tools not counted, stay behind the summary; None for those of the last turn.
+    """
 
     type: ClassVar[str] = "compaction"
     before: int = 0
     after: int = 0
     summary: str = ""
+    kept: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Rewound(Event):
+    """The conversation went back to before a turn: later records up to this one do not count, and stay stored.
+
+    Attributes:
+        turn: The first turn that does not count any more.
+        after_seq: The number of the last record before it.
+        files: Paths that were put back with it.
+    """
+
+    type: ClassVar[str] = "rewound"
+    turn: int = 0
+    after_seq: int = 0
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -435,6 +456,7 @@ AnyEvent = (
     | TaskStarted
     | TaskCompleted
     | Compaction
+    | Rewound
     | UsageUpdated
     | Retry
     | Notice

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from xun.agent.approval import Approving
 from xun.agent.codemode import with_run_code
+from xun.agent.compacting import Compacting
 from xun.agent.config import AgentConfig
 from xun.agent.direct import DirectCalls
 from xun.agent.hooks import Hooks
@@ -42,7 +43,7 @@ POLICY_KEY = "__builtin_tool_policy"
 """Where ``agent.state`` keeps the `PolicyState`."""
 
 
-class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls, Generic[S]):
+class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls, Compacting, Generic[S]):
     """A model with tools in a workspace.
 
     Args:
@@ -88,6 +89,7 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
         self.chooser = chooser
         RunState.__init__(self, hooks if hooks is not None else Hooks(), parent)
         Placed.__init__(self)
+        Compacting.__init__(self)
         self.state: dict[str, Any] = state if state is not None else {}
         self.purpose: Purpose = "turn"
         self._system: list[str] = []

@@ -38,6 +38,9 @@ class AgentConfig:
         allowed_hosts: Hosts that are fetched from without asking, as ``example.com`` or ``example.com:8080``.
         allow_private_urls: Loopback and private addresses may be fetched from; they are asked about as others are.
         code_mode: The model calls most tools from Python code, by ``run_code``, and sees only the others.
+        compact_at_pct: Older messages are summed up once a request would take so much of the model's window, where
+            that is known; 0 for never. After a refusal as too long it is done all the same.
+        compact_model: The model that sums up; None for the agent's own.
     """
 
     auto_confirm: bool = False
@@ -60,3 +63,5 @@ class AgentConfig:
     allowed_hosts: tuple[str, ...] = ()
     allow_private_urls: bool = False
     code_mode: bool = False
+    compact_at_pct: int = 85
+    compact_model: ChatModel | None = None

@@ -27,20 +27,34 @@ def last_turn(history: Sequence[Message]) -> int:
     return 0
 
 
-def begun_anew(history: Sequence[Message], summary: str) -> list[Message]:
-    """Return *history* with *summary* in the place of all before the last turn; as it is when that is the first."""
-    start = last_turn(history)
+def begun_anew(history: Sequence[Message], summary: str, kept: int | None = None) -> list[Message]:
+    """Return *history* with *summary* in the place of all before the last turn; as it is when that is the first.
+
+    With *kept* so many messages stay, results of tools not counted.
+    """
+    start = last_turn(history) if kept is None else _from_end(history, kept)
     return [Message("user", summary), *history[start:]] if start else list(history)
+
+
+def _from_end(history: Sequence[Message], kept: int) -> int:
+    for index in range(len(history) - 1, -1, -1):
+        kept -= history[index].role != "tool"
+        if kept <= 0:
+            return index
+    return 0
 
 
 def summary_text(history: Sequence[Message], name: str, summary: str) -> str:
     """Return the text that takes the place of the older messages, with the ids of the results among them."""
-    results = [message for message in history[: last_turn(history)] if message.role == "tool"]
-    lines = [f"- {item.tool_call_id}: {item.tool_name}, {len(item.text)} characters" for item in results[-_LISTED:]]
     text = f"[Handoff {name}: a summary of the conversation before this point]\n{summary.strip()}"
-    if lines:
-        text += f"\n\nResults of earlier calls, whole by {READER}:\n" + "\n".join(lines)
-    return text
+    return text + listed_results(history[: last_turn(history)])
+
+
+def listed_results(messages: Iterable[Message]) -> str:
+    """Return the lines that name the results of tools among *messages*, for a summary; "" when there is none."""
+    results = [message for message in messages if message.role == "tool"]
+    lines = [f"- {item.tool_call_id}: {item.tool_name}, {len(item.text)} characters" for item in results[-_LISTED:]]
+    return f"\n\nResults of earlier calls, whole by {READER}:\n" + "\n".join(lines) if lines else ""
 
 
 def tokens(history: Iterable[Message]) -> int:

@@ -164,5 +164,5 @@ def from_events(events: Iterable[Event], agent: str = "main") -> list[Message]:
         elif isinstance(event, ContextAdded):
             history.append(Message("user", event.text, images_of(event.attachments)))
         elif isinstance(event, Compaction):
-            history = begun_anew(history, event.summary)
+            history = begun_anew(history, event.summary, event.kept)
     return history

@@ -169,6 +169,7 @@ class Hooks:
         wrap_tool_call: ``async fn(call, next) -> Result``; the first added is the outermost.
         after_tool_call: ``fn(call, result)``; a returned Result replaces the result.
         after_execution_step: ``fn(StepEnd)`` after the results of a step.
+        before_compaction: ``fn(CompactionDraft)`` may add facts that a summary keeps word for word.
         before_finalize: ``fn(agent)``, plain function.
     """
 
@@ -181,4 +182,5 @@ class Hooks:
         self.wrap_tool_call = HookPoint("wrap_tool_call")
         self.after_tool_call = HookPoint("after_tool_call")
         self.after_execution_step = HookPoint("after_execution_step")
+        self.before_compaction = HookPoint("before_compaction")
         self.before_finalize = HookPoint("before_finalize")

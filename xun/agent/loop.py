@@ -16,10 +16,11 @@ from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
 from xun.agent.codemode import CodeMode
+from xun.agent.compacting import Fitting
 from xun.agent.history import attachments
 from xun.agent.hooks import StepEnd
 from xun.agent.limits import check_limits
-from xun.agent.requesting import COMPLETE, Requesting
+from xun.agent.requesting import COMPLETE
 from xun.agent.runner import SyncRunner
 from xun.errors import CancelledError, RunError, ToolCallFormatError, XunError
 from xun.events import (
@@ -45,7 +46,7 @@ class RunPaused(Exception):
     """The run waits for a person; never seen outside of it."""
 
 
-class Run(Requesting):
+class Run(Fitting):
     """One run: from one input to its answer.
 
     Attributes:
@@ -177,7 +178,7 @@ class Run(Requesting):
             if phase is None:
                 check_limits(self)
                 self.steps += 1
-                async with aclosing(self._ask()) as events:
+                async with aclosing(self._ask_fitting()) as events:
                     async for event in events:
                         yield event
                 reply = self._reply or reply

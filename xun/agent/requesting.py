@@ -88,6 +88,8 @@ class Requesting:
         self.agent.history.append(
             Message("assistant", reply.text, tool_calls=reply.tool_calls, reasoning=reply.reasoning)
         )
+        if reply.usage.input:
+            self.agent.measured = (len(self.agent.history), reply.usage.input + reply.usage.output)
         calls = tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls)
         events = [
             self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning),

@@ -140,8 +140,9 @@ def _tool_call(act: Call, messages: Sequence[Message]) -> ToolCall:
 def _summary(messages: Sequence[Message]) -> str:
     """Return what was asked and called so far; a summary by rules can hold no more."""
     lines = ["The conversation so far, by the demo's rules (no language model summed it up):"]
-    for message in messages:
-        if message.role == "user" and message.text.strip():
-            lines.append(f"- asked: {' '.join(message.text.split())[:200]}")
-        lines += [f"- called {call.name} with {call.arguments[:200]}" for call in message.tool_calls]
+    names = {"[user] ": "asked", "[call] ": "called", "[assistant] ": "answered"}
+    for line in (line for message in messages if message.role == "user" for line in message.text.splitlines()):
+        head = next((head for head in names if line.startswith(head)), "")
+        if head:
+            lines.append(f"- {names[head]}: {' '.join(line[len(head) :].split())[:200]}")
     return "\n".join(lines[:200])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from xun.agent.compaction import summary_request
 from xun.messages import Message, ToolCall
 from xun.models import ChatModel
 from xun.models.base import ModelRequest, TextDelta
@@ -230,7 +231,8 @@ async def test_it_judges_no_command():
 
 async def test_its_summary_holds_what_was_asked_and_called():
     call = ToolCall("1", "read_file", '{"path": "a.py"}')
-    reply = (await play(Message("user", "show a.py"), Message("assistant", tool_calls=(call,)), purpose="summary"))[-1]
+    older = [Message("user", "show a.py"), Message("assistant", tool_calls=(call,))]
+    reply = (await play(*summary_request(older, "", None).messages, purpose="summary"))[-1]
     assert missing(reply.text, "show a.py", "read_file", "a.py", "no language model") == []
 
 

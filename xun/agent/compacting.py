@@ -1,0 +1,214 @@
+"""Compaction as an agent and its runs do it: before the window is full, after a refusal, or when asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+from xun.agent.cancel import waking
+from xun.agent.compaction import (
+    CompactionDraft,
+    ask_for_summary,
+    find_cut,
+    kept_after,
+    largest,
+    summary_message,
+    summary_request,
+    weight,
+)
+from xun.agent.handoff import READER, RESULTS, begun_anew, listed_results
+from xun.agent.requesting import Requesting
+from xun.agent.runner import refuse_running_loop
+from xun.errors import CancelledError, ContextOverflow, ModelError, XunError
+from xun.events import Compaction, Event, Notice, UsageUpdated
+from xun.messages import Message, Usage
+from xun.tools.running import run_blocking
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+
+_SHARE = 0.25
+"""The part of the window that is kept whole."""
+
+_GROWN = 0.1
+"""The part of the window that must have been added before older messages are summed up again by themselves."""
+
+
+class Compacting:
+    """The part of an agent that sums up its conversation; mixed into `Agent`.
+
+    Attributes:
+        measured: How many messages the last request held, and how many tokens it took with its answer.
+        compacted_to: The tokens of the history after the last compaction.
+    """
+
+    def __init__(self) -> None:
+        self.measured: tuple[int, int] = (0, 0)
+        self.compacted_to = 0
+
+    def compact(self, focus: str = "") -> Compaction | None:
+        """Replace the older messages by a summary that the model writes; the last turns stay as they are.
+
+        Args:
+            focus: What the summary is to keep above all.
+
+        Returns:
+            The event; None when there is too little to sum up.
+
+        Raises:
+            ModelError: No summary was made; the history is unchanged.
+            RuntimeError: The agent is running, or this is called inside a running event loop: use `acompact` there.
+        """
+        refuse_running_loop("compact", "acompact")
+        return run_blocking(self.acompact(focus))
+
+    async def acompact(self, focus: str = "") -> Compaction | None:
+        """The same as `compact` for async callers."""
+        agent = cast("Agent[Any]", self)
+        if agent.running:
+            raise RuntimeError(f"Agent {agent.name!r} is running; its conversation can be compacted after this turn.")
+        agent.initialize()
+        keep = weight(agent.history) // 4
+        if agent.context_window:
+            keep = min(keep, int(agent.context_window * _SHARE))
+        event, usage = await make_compaction(agent, focus, keep)
+        if usage.input or usage.output:
+            agent.add_usage(usage)
+            agent.record(usage_of(agent, usage))
+        if event is not None:
+            agent.record(event)
+        return event
+
+    def context_tokens(self) -> int:
+        """Return about how many tokens the next request takes."""
+        history = cast("Agent[Any]", self).history
+        seen, tokens = self.measured
+        if not tokens or seen > len(history):
+            return weight(history)
+        return tokens + weight(history[seen:])
+
+
+def usage_of(agent: Agent[Any], usage: Usage) -> UsageUpdated:
+    """Return the event of a request for a summary: it says nothing of how full the window is."""
+    return UsageUpdated(
+        agent=agent.name, input=usage.input, output=usage.output, cached=usage.cached, cost_usd=usage.cost_usd
+    )
+
+
+async def make_compaction(agent: Agent[Any], focus: str, keep: int) -> tuple[Compaction | None, Usage]:
+    """Replace the history of *agent* but for about *keep* tokens; return the event, which is the caller's to record.
+
+    None for the event: there is too little to sum up.
+
+    Raises:
+        ModelError: No summary was made; the history is unchanged.
+        XunError: The history was replaced meanwhile; it stays as it is.
+    """
+    history = agent.history
+    cut = find_cut(history, keep)
+    if not cut:
+        return None, Usage()
+    older = list(history[:cut])
+    draft = CompactionDraft(agent, older, focus)
+    await agent.hooks.before_compaction.invoke(draft)
+    model = agent.config.compact_model or await agent.aresolve_model()
+    request = summary_request(older, focus, model.context_window)
+    summary, usage = await ask_for_summary(model, request, agent.config.retry_attempts)
+    text = summary_message(summary, older, draft.facts, agent.toolbox)
+    if agent.toolbox.offers(READER):
+        text += listed_results(older)
+    if agent.history[:cut] != older:
+        raise XunError("The conversation was changed while it was being summed up; it stays as it is.")
+    kept = kept_after(agent.history, cut)
+    before, after = weight(agent.history), weight([Message("user", text), *agent.history[cut:]])
+    if after >= before:
+        return None, usage
+    _replace(agent, text, kept, older)
+    agent.compacted_to = after
+    return Compaction(agent=agent.name, before=before, after=after, summary=text, kept=kept), usage
+
+
+def _replace(agent: Agent[Any], text: str, kept: int, older: list[Message]) -> None:
+    if agent.toolbox.offers(READER):
+        results = agent.state.setdefault(RESULTS, {})
+        results.update({item.tool_call_id: item.text for item in older if item.role == "tool"})
+    seen, tokens = agent.measured
+    rest = max(0, tokens - weight(agent.history[:seen])) if seen <= len(agent.history) else 0
+    agent.history = begun_anew(agent.history, text, kept)
+    agent.measured = (0, rest)
+
+
+class Fitting(Requesting):
+    """The part of a run that keeps its requests within the window; mixed into `Run`."""
+
+    _no_summary = False
+
+    async def _ask_fitting(self) -> AsyncGenerator[Event, None]:
+        """Make one model request, after a compaction where the window is nearly full, or was found to be full."""
+        if self._nearly_full():
+            async for event in self._compact(""):
+                yield event
+        try:
+            async with aclosing(self._ask()) as events:
+                async for event in events:
+                    yield event
+            return
+        except ContextOverflow as exc:
+            overflow = exc
+        smaller = False
+        async for event in self._compact("it was refused as too long"):
+            smaller = smaller or isinstance(event, Compaction)
+            yield event
+        if not smaller:
+            raise self._too_long(overflow)
+        try:
+            async with aclosing(self._ask()) as events:
+                async for event in events:
+                    yield event
+        except ContextOverflow as exc:
+            raise self._too_long(exc) from None
+
+    def _too_long(self, error: ContextOverflow) -> ContextOverflow:
+        text = f"{error}. The largest part is {largest(self.agent.history)}: ask for less of it, or begin anew"
+        return ContextOverflow(text, status=error.status)
+
+    def _nearly_full(self) -> bool:
+        agent, window = self.agent, self.agent.context_window
+        share = agent.config.compact_at_pct
+        if not window or not share or self._no_summary or agent.context_tokens() < window * share / 100:
+            return False
+        grown = weight(agent.history) - agent.compacted_to
+        return not agent.compacted_to or grown >= window * _GROWN
+
+    async def _compact(self, why: str) -> AsyncGenerator[Event, None]:
+        agent, window = self.agent, self.agent.context_window
+        for event in self.channel.take_all():
+            yield event
+        keep = weight(agent.history) // (4 if why else 2)
+        if window:
+            keep = min(keep, int(window * _SHARE))
+        if not find_cut(agent.history, keep):
+            return
+        full = why or f"the window is {100 * agent.context_tokens() // (window or 1)} % full"
+        yield self._event(Notice, text=f"The conversation is being summed up: {full}.")
+        task = asyncio.create_task(make_compaction(agent, "", keep))
+        forget = self.token.on_cancel(waking(self.loop, task.cancel))
+        try:
+            done, usage = await task
+        except asyncio.CancelledError:
+            if self.token.reason is None:
+                raise
+            raise CancelledError(self.token.reason) from None
+        except (ModelError, XunError) as exc:
+            self._no_summary = True
+            yield self._event(Notice, level="warning", text=f"No summary was made, nothing was changed: {exc}.")
+            return
+        finally:
+            forget()
+            task.cancel()
+        agent.add_usage(usage, cast("Any", self))
+        yield usage_of(agent, usage)
+        if done is not None:
+            yield done
