@@ -26,13 +26,11 @@ def ask_preference(
     allow_extra: bool = False,
     default_choice: str | None = None,
 ) -> dict[str, str]:
-    """Ask the person to choose one of several ways to go on.
+    """Ask the person to choose, when the request leaves open what changes the result.
 
-    Use it when the request leaves a decision open that changes the result, not for permission: writes and commands are
-    approved elsewhere. question is one sentence. choices are 2 to 9 short answers. With allow_extra the person may also
-    type an answer of their own. default_choice is the answer that is preselected; it must be one of choices.
-
-    Returns the question as Q and the answer as A."""
+    Not for permission: writes and commands are approved elsewhere. choices are 2 to 9 short answers; with allow_extra
+    the person may type another. default_choice, one of choices, is preselected. Returns the question as Q, the answer
+    as A."""
     if not 2 <= len(choices) <= 9 and not (choices == [] and allow_extra):
         raise ToolError(f"choices needs 2 to 9 answers, got {len(choices)}.")
     if len(set(choices)) != len(choices):
@@ -56,11 +54,8 @@ class Todo:
 def write_todos(ctx: ToolCallContext[Any], todos: list[Todo]) -> str:
     """Replace the todo list that the person sees.
 
-    Use it for work of three or more steps, and keep it true: mark a step in_progress before you begin it and completed
-    as soon as it is done. todos is the whole list in order, each with a description and a status: pending, in_progress,
-    completed or cancelled. At most one may be in_progress. An empty list clears it.
-
-    Returns a line with the counts."""
+    Use it for work of three or more steps, and keep it true: a step is in_progress before you begin it, one at most,
+    and completed as soon as it is done. todos is the whole list in order; [] clears it."""
     running = [todo.description for todo in todos if todo.status == "in_progress"]
     if len(running) > 1:
         raise ToolError(f"Only one item may be in_progress, got {len(running)}: {'; '.join(running)}.")

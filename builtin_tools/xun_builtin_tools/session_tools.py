@@ -25,12 +25,10 @@ def _something_deferred(ctx: ToolCallContext[Any]) -> bool:
 
 @tool_attr(read_only=True, expose="direct", enabled=_something_deferred)
 def tool_search(ctx: ToolCallContext[Any], query: str, max_results: int = 5) -> dict[str, Any]:
-    """Find more tools: those that are listed below are not offered until they are found.
+    """Find more tools; those that fit can be called from your next message on.
 
-    query is a few words, or the exact names of tools, separated by spaces; a word that begins with + must be in the
-    name. The tools that fit best, at most max_results, can be called from your next message on.
-
-    Returns their names and descriptions."""
+    query is a few words, or exact names of tools; a word that begins with + must be in the name. Returns the names and
+    descriptions of the best, at most max_results."""
     if not query.strip():
         raise ToolError("query is empty; give a few words or the name of a tool.")
     if not 1 <= max_results <= 20:
@@ -46,8 +44,7 @@ def read_output(
 ) -> dict[str, Any]:
     """Read more of an output that was too long to be shown whole.
 
-    handle is named in the result of the call that made it. The output is cut into pieces of 16384 bytes; cursor is the
-    first piece to read, from 0, and count how many, 1 to 4. With from_end they are counted from the end.
-
-    Returns content, next_cursor (null at the end), complete, bytes and chunks."""
+    handle is named in the result of the call. The output is in pieces of 16384 bytes: cursor is the first to read, from
+    0, count how many, 1 to 4; with from_end they are counted from the end. Returns content, next_cursor (null at the
+    end), complete, bytes and chunks."""
     return read_spilled(ctx.agent.workspace, handle, cursor, count, from_end)

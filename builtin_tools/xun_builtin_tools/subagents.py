@@ -27,8 +27,8 @@ def tools(agent_getter: AgentGetter | None, max_depth: int) -> list[Callable[...
     async def agent_run(ctx: ToolCallContext[Any], task: str, name: str | None = None) -> str:
         """Give a task to a sub-agent and return its final answer.
 
-        The sub-agent starts without your conversation: task must hold everything it needs, and say what to answer
-        with. It has its own permissions and asks the person under its own name. name is a short name for display."""
+        It does not know your conversation: task must hold everything it needs, and say what to answer with. It asks the
+        person for permissions of its own, under name."""
         result = await run_child(ctx.agent, make(ctx, name), task, ctx.value)
         if result.is_err():
             raise ToolError(f"The sub-agent failed: {result.unwrap_err().error}")

@@ -20,15 +20,15 @@ SEARCH = "tool_search"
 
 def offered(run: Run, capabilities: Iterable[str]) -> list[dict[str, Any]]:
     """Return the tools array of the next request of *run*."""
-    box = run.toolbox
+    box, have = run.toolbox, frozenset(capabilities)
     names = {tool.model_name: tool for tool in box.list_tools()}
     entries = []
-    for entry in box.list_tools_json(capabilities, compact=True, code_mode=run.code_mode):
+    for entry in box.list_tools_json(have, compact=True, code_mode=run.code_mode):
         tool = names[entry["function"]["name"]]
         if not _is_enabled(run, tool):
             continue
         if tool.name == SEARCH and box.deferred():
-            entry = _with_index(entry, box.deferred_index())
+            entry = _with_index(entry, box.deferred_index(have))
         entries.append(entry)
     return entries
 

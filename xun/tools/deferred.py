@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
@@ -11,11 +12,16 @@ from xun.errors import ToolCallFormatError
 if TYPE_CHECKING:
     from xun.tools.function import Function
 
-INDEX_WIDTH = 80
-"""Characters of a description in the index of deferred tools."""
+INDEX_WIDTH = 50
+"""Characters of a description in the index of deferred tools, which goes with every request."""
+
+FAMILY = 3
+"""Tools of one family that are shown in one line."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _WORD = re.compile(r"\+?[\w.-]+")
+_CLAUSE = re.compile(r"(?<=.{12})(?:[.!?,;:]\s|\s\()")
+"""The end of the first clause; a few characters alone say too little."""
 
 
 def score(tool: Function, words: Iterable[str]) -> int:
@@ -104,13 +110,39 @@ class Deferring:
         best = sorted((item for item in ranked if item[0] > 0), key=lambda item: item[:2], reverse=True)
         return self.load(*(tool.name for _, _, tool in best[: max(0, max_results)]))
 
-    def deferred_index(self) -> str:
-        """Return one line for each deferred tool: its name and the beginning of its description."""
-        return "\n".join(_line(tool) for tool in self.deferred())
+    def deferred_index(self, model_capabilities: Iterable[str] | None = None) -> str:
+        """Return one line for each deferred tool: its name and the beginning of its description.
+
+        Of three or more in a row whose names begin with the same word the line of the first names the others too.
+        Tools that need what is not among *model_capabilities* are left out; None leaves none out.
+        """
+        have = None if model_capabilities is None else frozenset(model_capabilities)
+        there = [tool for tool in self.deferred() if have is None or tool.required_capabilities <= have]
+        families = [list(group) for _, group in itertools.groupby(there, key=_family)]
+        return "\n".join(line for family in families for line in _lines(family))
+
+
+def _family(tool: Function) -> str:
+    first, bar, _ = tool.name.partition("_")
+    return first if bar else tool.name
+
+
+def _lines(family: list[Function]) -> list[str]:
+    lines = [_line(tool) for tool in family]
+    if len(lines) < FAMILY:
+        return lines
+    return [f"{lines[0]}; {', '.join(tool.name for tool in family[1:])}"]
 
 
 def _line(tool: Function) -> str:
-    text = " ".join(tool.description.split())
-    if len(text) > INDEX_WIDTH:
-        text = text[: INDEX_WIDTH - 3].rstrip() + "..."
+    text = _gist(" ".join(tool.description.split()))
     return f"- {tool.name}: {text}" if text else f"- {tool.name}"
+
+
+def _gist(text: str) -> str:
+    """Return the first clause of *text*, or what of it fits."""
+    clause = _CLAUSE.split(text, maxsplit=1)[0].removesuffix(".")
+    if len(clause) <= INDEX_WIDTH:
+        return clause
+    room = clause[: INDEX_WIDTH - 2]
+    return (room.rpartition(" ")[0] or room[:-1]).rstrip() + "..."

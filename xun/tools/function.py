@@ -15,7 +15,7 @@ from xun.tools.attr import ToolAttr, attr_of
 from xun.tools.context import ToolCallContext
 from xun.tools.dry import DryRun
 from xun.tools.progress import drained, is_generator
-from xun.tools.schema import Signature, read_signature, with_preset, without_titles
+from xun.tools.schema import Signature, read_signature, with_preset
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -263,7 +263,7 @@ class Function:
         return self._signature.json_schema
 
     def to_json(self, *, compact: bool = False) -> dict[str, Any]:
-        """Return the entry of the tools array in the OpenAI form; *compact* leaves titles out: they say nothing new."""
+        """Return the entry of the tools array in the OpenAI form; *compact* leaves out what says nothing new."""
         schema = self._compact_schema if compact else self.tool_schema
         return {
             "type": "function",
@@ -283,7 +283,10 @@ class Function:
 
     @functools.cached_property
     def _compact_schema(self) -> dict[str, Any]:
-        return cast("dict[str, Any]", without_titles(self.tool_schema))
+        from xun.tools.compact import compact_schema
+
+        # A schema that was given is used as it was given.
+        return self.tool_schema if self.args_model is None else compact_schema(self.tool_schema)
 
     def prepare(self, context: ToolCallContext[Any] | None, arguments: dict[str, Any] | str) -> Callable[[], Any]:
         """Validate *arguments* and return the call, ready to be made once; a tool that wants no context needs none.

@@ -383,20 +383,3 @@ def _is_context(annotation: Any, written: Any) -> bool:
         return _is_context(get_args(annotation)[0], None)
     target = get_origin(annotation) or annotation
     return isinstance(target, type) and issubclass(target, ToolCallContext)
-
-
-def without_titles(schema: Any) -> Any:
-    """Return a JSON schema without the titles that pydantic makes from names."""
-    if isinstance(schema, list):
-        return [without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    slim = {}
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            slim[key] = {name: without_titles(item) for name, item in value.items()}
-        elif key in ("default", "enum", "const", "examples"):
-            slim[key] = value
-        elif key != "title":
-            slim[key] = without_titles(value)
-    return slim

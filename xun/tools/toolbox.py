@@ -116,7 +116,7 @@ class ToolBox(ToolTable, Guarding, Deferring):
         Args:
             model_capabilities: Only tools whose required capabilities are among these; None for no filter.
             format: The form of the provider: openai, anthropic or gemini.
-            compact: Without the titles of parameters, which say nothing new.
+            compact: Without what says nothing new to a model, such as the titles of parameters.
             code_mode: Only what is exposed as "direct", and ``run_code``; the others are in `stub`.
             include_disabled: Hidden tools too.
 

@@ -29,20 +29,16 @@ def bash(
     env: dict[str, str] | None = None,
     on_timeout: Literal["kill", "background"] = "kill",
 ) -> dict[str, Any]:
-    """Run a command in bash and return its output and exit code.
+    """Run a command in bash.
 
-    command is the text for bash -c. It has no terminal and no input: use flags that answer questions, and no pagers or
-    editors. Every call starts anew in the project folder; cd and exports do not last to the next call. Commands outside
-    the allowlist are assessed and may be shown to the person first; when one is denied you get the reason, so prefer
-    plain read-only commands, and the file tools for reading, searching and editing.
-    timeout is the limit in seconds, up to 3600; after it the command and all that it started are ended.
-    cwd is the folder to run in, inside the workspace; the project folder if left out.
-    env adds environment variables for this call.
-    on_timeout="background" lets a command that passes its limit go on; you then get its id for bash_output, bash_wait
-    and bash_kill, and its output so far.
+    It has no terminal and no input: use flags that answer questions, no pager, no editor. Each call starts anew in the
+    project folder; cd and exports do not last. Commands outside the allowlist are assessed and may be shown to the
+    person; a denied one comes back with the reason. timeout is in seconds, up to 3600; after it all that the command
+    started is ended, or with on_timeout="background" goes on under an id for bash_output, bash_wait and bash_kill. cwd
+    is a folder of the workspace. env adds variables.
 
-    Returns stdout, stderr, returncode, duration in seconds, and truncated. A long output keeps its head and tail;
-    output_file then names the file with the whole. A returncode other than 0 is no error of the tool."""
+    Returns stdout, stderr, returncode, duration and truncated: a long output keeps its head and tail, and output_file
+    names the whole."""
     if not 0 < timeout <= MAX_TIMEOUT:
         raise CommandError(f"timeout must be above 0 and at most {MAX_TIMEOUT} s, got {timeout:g}.", kind="spawn")
     if on_timeout == "background":

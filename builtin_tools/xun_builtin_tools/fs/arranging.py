@@ -26,11 +26,9 @@ _COPY_LIMIT = 100_000_000
 
 
 def move(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
-    """Move or rename a file or folder.
+    """Move or rename a file, a link or a folder.
 
-    src is what moves; a link is moved itself, not what it points to. dst is the new path, or an existing folder, into
-    which it goes under its own name; missing folders are made. A file at dst is replaced. Comes back with "OK".
-    """
+    dst is the new path, or an existing folder to move into; missing folders are made. A file at dst is replaced."""
     workspace = ctx.agent.workspace
     source = workspace.resolve(src, follow=False)
     _refuse_root(workspace, source)
@@ -113,10 +111,8 @@ def _across(workspace: Workspace, source: ResolvedPath, target: ResolvedPath, re
 def copy(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
     """Copy a file or folder.
 
-    src is the file or folder. dst is the new path, or an existing folder, into which it goes under its own name;
-    missing folders are made. A file at dst is replaced; a folder is not. At most 5,000 files and 50 MB of a folder, and
-    100 MB of one file, are copied. Comes back with "OK".
-    """
+    dst is the new path, or an existing folder to copy into; missing folders are made. A file at dst is replaced, a
+    folder is not. At most 5,000 files and 50 MB of a folder, and 100 MB of one file, are copied."""
     workspace = ctx.agent.workspace
     source = workspace.resolve(src)
     found = workspace.stat(source)
@@ -158,11 +154,9 @@ def _copy_folder(ctx: ToolCallContext[Any], source: ResolvedPath, dst: str) -> s
 
 
 def delete(ctx: ToolCallContext[Any], path: str) -> str:
-    """Delete a file, a link, or a folder with all that is in it.
+    """Delete a file, a link (not what it points to), or a folder with all that is in it.
 
-    path is what goes. Of a link only the link goes, not what it points to. undo_edit brings it back, unless it is a
-    folder of more than 5,000 entries or 50 MB. Comes back with "OK".
-    """
+    undo_edit brings it back, unless it is a folder of more than 5,000 entries or 50 MB."""
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path, follow=False)
     _refuse_root(workspace, resolved)
@@ -193,10 +187,7 @@ def delete(ctx: ToolCallContext[Any], path: str) -> str:
 
 
 def mkdir(ctx: ToolCallContext[Any], path: str) -> str:
-    """Make a folder, and the folders above it that are missing.
-
-    path is the folder; one that exists already is left as it is. Comes back with "OK".
-    """
+    """Make a folder, and those above it that are missing; one that exists is left as it is."""
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
     state = read_state(workspace, resolved, keep=0)
@@ -210,9 +201,5 @@ def mkdir(ctx: ToolCallContext[Any], path: str) -> str:
 
 
 def temp_dir(ctx: ToolCallContext[Any]) -> str:
-    """Tell the path of a private temporary folder, which is made when it is not there yet.
-
-    Writes in it ask nobody. It is removed when the session ends, so keep nothing in it. Comes back with its
-    absolute path.
-    """
+    """Return the path of a private temporary folder; writes in it ask nobody, and it goes with the session."""
     return str(ctx.agent.workspace.tempdir.path)

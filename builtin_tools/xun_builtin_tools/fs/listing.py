@@ -31,11 +31,9 @@ def list_dir(
 ) -> dict[str, Any]:
     """List what is in a folder.
 
-    path is the folder. details=true gives size in bytes, time of the last change, and the target of links, instead of
-    names alone. ignore is a list of patterns of names to leave out, such as "*.pyc". show_hidden=false leaves out names
-    that begin with a dot. Comes back with directories and files, each sorted by name; a link counts as a file. At most
-    2,000 names come back; "left_out" then says how many more there are.
-    """
+    details adds size in bytes, time of the last change and targets of links. ignore leaves out names by patterns such
+    as "*.pyc", show_hidden=false those that begin with a dot. Returns directories and files, sorted by name; a link
+    counts as a file. At most 2,000 names; left_out says how many more there are."""
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
     _require_folder(ctx, resolved, path)

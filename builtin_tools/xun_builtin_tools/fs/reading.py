@@ -32,11 +32,9 @@ def read_file(
 ) -> dict[str, Any]:
     """Read a text file, or a part of it.
 
-    path is the file, relative to the working folder or absolute. offset is the first line, from 1. limit is the number
-    of lines. line_numbers puts the number and a tab before each line; they are not part of the file. Comes back with
-    the text, its own line ends kept, the total number of lines, and next_offset: where to go on, or null at the end.
-    Lines of more than 2,000 characters are cut, and say so. Binary files and files of more than 10 MB are refused.
-    """
+    path is relative to the working folder or absolute. offset is the first line, from 1, and limit the number of lines.
+    line_numbers puts a number and a tab before each line. Returns text, total_lines and next_offset: where to go on,
+    null at the end. Lines over 2,000 characters are cut and say so; binary files and files over 10 MB are refused."""
     if offset < 1 or limit < 1:
         raise ValueError(f"offset and limit start at 1, got offset={offset} and limit={limit}")
     resolved, doc = read_document(ctx, path)

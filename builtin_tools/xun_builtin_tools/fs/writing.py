@@ -28,13 +28,10 @@ from xun_policies.workspace import ResolvedPath, current_umask
 
 @tool_attr(expose="direct")
 def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str | None = None) -> dict[str, Any]:
-    """Write a whole file: a new one, or in the place of an existing one.
+    """Write a whole file, new or in the place of an existing one; missing folders are made.
 
-    path is the file, relative to the working folder or absolute; missing folders are made. content is the whole text.
-    encoding is needed only for text that is not UTF-8. An existing file keeps its mode, its encoding and byte order
-    mark, and, where all of its lines end in CRLF, its line ends. To change a part of a file use replace or
-    apply_patch. Comes back with created, and the numbers of lines added and removed.
-    """
+    encoding is only for text that is not UTF-8. An existing file keeps its mode, encoding, byte order mark and CRLF
+    line ends. To change a part use replace or apply_patch. Returns created, and the lines added and removed."""
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
     if path.endswith("/"):

@@ -16,16 +16,14 @@ from xun_builtin_tools.patch.planning import PatchPlan
 def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> dict[str, Any]:
     """Apply a patch to one or more files, all or none.
 
-    patch is a unified diff, or lines of this form, none of them indented: "*** Begin Patch"; for each file either
-    "*** Update File: path" (where it also moves, then "*** Move to: new path") and its hunks, or "*** Add File: path"
-    and its lines, each with + before it, or "*** Delete File: path"; at the end "*** End Patch". A hunk is a line "@@",
-    or "@@ " and a line of the file that comes before the place, such as the first line of its function; then lines
-    that begin with a blank (context), with - (goes) or with + (comes); then "*** End of File" if they end the file.
-    Context must be as in the file and fit in one place only; line numbers need not be right. A file that is added or
-    moved to must not exist. directory is where the paths of the patch start. Comes back with path, action, added and
-    removed lines and match level of each file. When any part does not fit, no file is changed, and the error names
-    the file and the hunk, from 0.
-    """
+    patch is a unified diff, or unindented lines of this form: "*** Begin Patch"; for each file "*** Update File: path"
+    (where it moves, then "*** Move to: new path") and its hunks, or "*** Add File: path" and its lines, each after a +,
+    or "*** Delete File: path"; at the end "*** End Patch". A hunk is "@@", or "@@ " and a line of the file before the
+    place, such as the first of its function; then lines that begin with a blank (context), - (goes) or + (comes); then
+    "*** End of File" if they end the file. Context must be as in the file and fit in one place only; line numbers need
+    not be right. What is added or moved to must not exist. Paths start at directory. Returns path, action, added,
+    removed and level of each file. When any part does not fit, no file changes and the error names the file and the
+    hunk, from 0."""
     workspace = ctx.agent.workspace
     base = workspace.resolve(directory)
     if not base.path.is_dir():

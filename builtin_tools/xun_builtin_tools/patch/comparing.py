@@ -16,11 +16,9 @@ _MAX_SHOWN = 2_000
 
 
 def diff_files(ctx: ToolCallContext[Any], path_a: str, path_b: str) -> str:
-    """Compare two text files.
+    """Compare two text files: the unified diff from path_a to path_b, "" when their bytes are equal.
 
-    path_a and path_b are the files. Comes back with a unified diff from path_a to path_b, or "" when their bytes are
-    equal; a diff of more than 2,000 lines is cut, and says so. Files of more than 20,000 lines are refused.
-    """
+    A diff of more than 2,000 lines is cut and says so; files of more than 20,000 lines are refused."""
     workspace = ctx.agent.workspace
     first, second = workspace.resolve(path_a), workspace.resolve(path_b)
     a, b = existing_file(workspace, first, path_a), existing_file(workspace, second, path_b)

@@ -28,14 +28,11 @@ def replace(
 ) -> dict[str, Any]:
     """Replace a text in a file.
 
-    path is the file, relative to the working folder or absolute. old is the text as it stands in the file, with its
-    indentation, and enough of the lines around it to be in the file exactly once. new takes its place, character for
-    character; an empty new deletes. replace_all replaces every exact occurrence. encoding is needed only for a file
-    that is not UTF-8 when the text is not ASCII. Line ends, encoding and mode of the file are kept, so write \\n.
-    Comes back with the match level (exact, trailing_ws, unicode, indent), the changed line ranges, the numbers of
-    added and removed lines, and a snippet. When old is missing, or there more than once, nothing is changed and the
-    error shows the nearest text or the lines.
-    """
+    old is copied from the file with its indentation, with enough of the lines around it to occur exactly once. new
+    takes its place character for character; "" deletes. replace_all replaces every exact occurrence. encoding is only
+    for a file that is not UTF-8 when the text is not ASCII. Line ends are kept: write \\n. Returns the level of the
+    match and the changed lines. When old is missing or ambiguous, nothing changes and the error shows the nearest text
+    or the places."""
     opened = open_text(ctx, path, encoding)
     result = replace_text(opened.doc, old, new, replace_all=replace_all)
     write_text(ctx, opened, result.doc, result.added, result.removed)
@@ -46,10 +43,8 @@ def replace(
 def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[str, Any]:
     """Make several replacements in one file, all or none.
 
-    path is the file. edits is a list of objects with old, new and optionally replace_all, which mean the same as for
-    replace. They are made in order, each on the result of those before. When one does not fit, none is made, and the
-    error names its index, from 0. Comes back with the match level, line ranges, counts and snippet of each.
-    """
+    edits are made in order, each on the result of those before; old, new and replace_all are as for replace. An error
+    names the edit by its index, from 0. Returns what replace does, for each."""
     if not edits:
         raise edit_error("noop", "The list of edits is empty, so nothing was changed.")
     opened = open_text(ctx, path)
@@ -75,12 +70,9 @@ def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
 
 
 def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> dict[str, Any]:
-    """Insert lines into a file after a line.
+    """Insert text into a file after line number line; 0 puts it at the top.
 
-    path is the file. line is the number of the line, from 1, after which the text goes; 0 puts it at the top. text is
-    one or more lines; a newline at its end is added when it has none. Comes back as replace does. A line beyond the
-    end of the file is an error that says how many lines there are.
-    """
+    text is one or more lines; a newline at its end is added when it has none. Returns what replace does."""
     opened = open_text(ctx, path)
     doc = opened.doc
     new = fold_newlines(text)

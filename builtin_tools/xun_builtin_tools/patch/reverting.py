@@ -13,12 +13,10 @@ from xun_builtin_tools.edit.undoing import check_undo
 
 
 def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, Any]:
-    """Take back the last call that wrote files, or the last one that wrote a given file.
+    """Take back the last call that wrote files, or with path the last one that wrote that file.
 
-    path is the file; without it the last call of any writing tool is taken back, with all the files that it wrote.
-    Calling it again takes back the call before. It refuses when a file was changed by something else since, and
-    changes by commands are not covered. Comes back with the paths that were restored.
-    """
+    Called again it takes back the one before. It refuses when a file was changed by something else since; changes by
+    commands are not covered. Returns the paths that were restored."""
     workspace = ctx.agent.workspace
     state = EditState.of(ctx.agent)
     target = None if path is None else str(workspace.resolve(path).path)

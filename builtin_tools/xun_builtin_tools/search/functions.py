@@ -34,15 +34,10 @@ class SearchTools:
     ) -> dict[str, Any]:
         """Find files by a pattern for their paths.
 
-        pattern is held against paths relative to path: * and ? stay within a name, ** spans folders,
-        {a,b} gives alternatives, [a-z] and [!a-z] are sets, a backslash takes the next character as it
-        is. '*.py' finds files directly in path, '**/*.py' at every depth. A pattern that is the path of
-        an existing file finds that file.
-        path is the folder to search. hidden=false leaves out names that begin with a dot; gitignore=false
-        also finds what git ignores; .git is never searched, links are not followed.
-        sort is path, or mtime for the newest first. At most limit paths come back.
-        Returns {"paths": relative to path, "total", "truncated"}; a note says what else matters.
-        """
+        * and ? stay within a name, ** spans folders, {a,b} gives alternatives, [a-z] and [!a-z] are sets, \\ quotes.
+        '*.py' finds files directly in path, '**/*.py' at every depth. hidden=false leaves out names that begin with a
+        dot; gitignore=false also finds what git ignores; .git is never searched, links are not followed. sort mtime
+        puts the newest first. Returns paths relative to path, at most limit, and the total."""
         from xun_builtin_tools.search.engine import Engine
         from xun_builtin_tools.search.request import GlobRequest, path_pattern
 
@@ -79,24 +74,15 @@ class SearchTools:
         encoding: str | None = None,
         limit: int = 500,
     ) -> dict[str, Any]:
-        """Search the content of files for a regular expression.
+        """Search the content of files for a regular expression, line by line.
 
-        pattern is in the syntax of ripgrep, without look-around and back-references, and is held against
-        single lines; literal=true takes it as plain text, ignore_case=true takes upper and lower case as
-        the same, word=true matches whole words only. multiline=true lets a match run over lines, and
-        dotall=true then lets the dot match line breaks.
-        path is the folder or the file to search. glob selects files, such as '*.py', '*.{ts,tsx}',
-        'src/**' or '!*.min.js'; without a slash it holds at every depth. hidden=false leaves out names
-        that begin with a dot; gitignore=false also searches what git ignores; .git and binary files are
-        never searched, links are not followed.
-        before, after and context add lines around each match. encoding names that of the files when it
-        is neither UTF-8 nor marked by a byte order mark.
-        output is matches, files for the paths only, or counts per path. At most limit matches or paths
-        come back.
-        Returns {"matches": [{"path", "line", "text"}], "total", "truncated", "skipped"}; lines around a
-        match have "context": true; long lines are cut around the match and marked […]. Or {"files"} or
-        {"counts"} in place of matches. Paths are relative to path; a note says what else matters.
-        """
+        pattern is in the syntax of ripgrep, without look-around and back-references; literal takes it as plain text,
+        word matches whole words only. multiline lets a match run over lines, and dotall the dot match line breaks. path
+        is a folder or a file. glob selects files, such as '*.{ts,tsx}', 'src/**' or '!*.min.js'; without a slash at
+        every depth. hidden=false leaves out names that begin with a dot; gitignore=false also searches what git
+        ignores; .git and binary files never are. before, after and context add lines. encoding is only for files that
+        are not UTF-8 and have no byte order mark. Returns matches (long lines cut around them), or with output the
+        files or the counts, at most limit of them; paths are relative to path."""
         from xun_builtin_tools.search.engine import Engine
         from xun_builtin_tools.search.request import GrepRequest, Wording, encoding_of, file_filter
 

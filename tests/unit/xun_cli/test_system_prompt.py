@@ -35,7 +35,7 @@ def test_it_is_the_same_text_each_time(tmp_path: Path) -> None:
 
 def test_habits_of_missing_tools_are_left_out() -> None:
     text = build(FACTS, tools=["read_file", "grep"])
-    assert "read_file gives a page" in text and "apply_patch" not in text and "stdin closed" not in text
+    assert "Read a file before you edit it" in text and "apply_patch" not in text and "Plain reading" not in text
     assert "# Tools" not in build(FACTS, tools=[])
 
 
