@@ -28,6 +28,7 @@ from xun_cli.model_choice import ModelChoice, at_local_server, build_model, choo
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
+from xun_cli.session.forking import fork_session
 from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session, shown_name
 from xun_cli.session.store import SessionStore, find, latest
@@ -222,10 +223,8 @@ def _open_store(options: StartOptions, settings: Settings, places: Places) -> _S
             raise ConfigError(f"There is no session of {options.cwd} to go on with; start one without --continue.")
     else:
         info = find(places, options.cwd, options.resume or "")
-    if options.fork:
-        store = SessionStore.fork(info.path, places, options.cwd)
-    else:
-        store = SessionStore.open(info.path)
+    path = fork_session(info.path, places, options.cwd).path if options.fork else info.path
+    store = SessionStore.open(path)
     loaded = store.load()
     return _Stored(store, loaded.envelopes, loaded.dropped)
 

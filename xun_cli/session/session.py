@@ -16,12 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.agent.agent import Agent
-from xun.agent.handoff import RESULTS, compacted_results
-from xun.agent.history import from_events
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import (
     ApprovalResolved,
-    Compaction,
     Error,
     Event,
     Notice,
@@ -36,7 +33,9 @@ from xun.events import (
 )
 from xun.messages import Image, Usage
 from xun_cli.session.envelope import Envelope
+from xun_cli.session.past import Past
 from xun_cli.session.questions import Questions
+from xun_cli.session.rewinding import live, rebuild
 from xun_cli.session.shell import run_as_user
 from xun_cli.session.store import SessionError, SessionStore, new_session_id
 from xun_cli.session.tool_state import restore_tools
@@ -55,7 +54,7 @@ def shown_name(model: ChatModel) -> str:
     return "the server's first model" if model.name == "auto" else model.name
 
 
-class Session:
+class Session(Past):
     """One conversation of an agent.
 
     It lives in one event loop; all methods are called there, unless their text says otherwise.
@@ -102,6 +101,7 @@ class Session:
         self.last_result: Any = None
         agent.chooser = self.questions
         agent.listener = self.emit
+        agent.hooks.before_compaction.add(self._keep_todos)
 
     usage: Usage
     context_pct: float | None
@@ -190,10 +190,8 @@ class Session:
 
     def _restore(self, envelopes: Sequence[Envelope]) -> None:
         self._seq = max(envelope.seq for envelope in envelopes)
-        events = [envelope.event for envelope in envelopes]
-        self.agent.history = from_events(events, self.agent.name)
-        if replaced := compacted_results(events, self.agent.name):
-            self.agent.state[RESULTS] = replaced
+        events = [envelope.event for envelope in live(envelopes)]
+        rebuild(self.agent, envelopes)
         self.agent.turn = self.turn = max((envelope.turn or 0 for envelope in envelopes), default=0)
         for event in events:
             if isinstance(event, UsageUpdated | TodoUpdated):
@@ -247,7 +245,12 @@ class Session:
             if self.agent.model is not None:
                 self.model_name = shown_name(self.agent.model)
         # After a failure the queue waits: the next message may depend on what failed.
-        if self._waiting and stop != "error" and not self._closed:
+        if stop != "error":
+            self.begin_next()
+
+    def begin_next(self) -> None:
+        """Begin with the message that has waited longest."""
+        if self._waiting and not self._closed and self._task is None:
             text, shown, images = self._waiting.popleft()
             self._queue_changed()
             self._begin(text, shown, images)
@@ -271,6 +274,7 @@ class Session:
         if self._task is None:
             return False
         self.agent.cancel(reason)
+        self._stop_compacting()
         return True
 
     def drop_queue(self, index: int | None = None) -> list[str]:
@@ -328,10 +332,6 @@ class Session:
         self.emit(Notice(text=f"The model is now {self.model_name}."))
         return self.model_name
 
-    async def compacted(self, before: int, after: int, summary: str) -> None:
-        """Note that old messages were replaced by a summary."""
-        self.emit(Compaction(before=before, after=after, summary=summary))
-
     async def close(self, exit_code: int = 0, result: Any = None) -> None:
         """End the running turn and everything that it started, and close the file; a second call does nothing."""
         if self._closed:
@@ -340,6 +340,7 @@ class Session:
         self._waiting.clear()
         if self._task is not None:
             self.agent.cancel("the session is closing")
+            self._stop_compacting()
             await asyncio.wait({self._task}, timeout=10)
         self.questions.withdraw_all()
         if self.agent.model is not None:

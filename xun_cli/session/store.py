@@ -140,24 +140,6 @@ class SessionStore:
             raise
         return store
 
-    @classmethod
-    def fork(cls, path: Path, places: Places, cwd: Path | str) -> SessionStore:
-        """Copy the whole records of *path* to a new session of *cwd* and open that; the old one may be in use.
-
-        Raises:
-            SessionError: The old one can't be read or the new one not be written.
-        """
-        store = cls.create(places, cwd)
-        try:
-            data = path.read_bytes()
-            fd = os.open(store.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data[: data.rfind(b"\n") + 1])
-        except OSError as error:
-            store.path.unlink(missing_ok=True)
-            raise SessionError(f"Can't copy the session {path}: {error.strerror or error}") from None
-        return cls.open(store.path)
-
     @property
     def saved(self) -> bool:
         """Whether there is a file that can be resumed."""

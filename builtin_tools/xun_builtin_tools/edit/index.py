@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 from dataclasses import dataclass, field
@@ -87,6 +89,30 @@ class Index:
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, self._path)
+
+
+def copy_journal(folder: str | os.PathLike[str], to: str | os.PathLike[str]) -> None:
+    """Copy the journal in *folder* to the new folder *to*, without the calls whose end was not written.
+
+    Those may be under way in the process that the journal belongs to: a copy that took them back would undo them there.
+
+    Raises:
+        OSError: It can't be read, or *to* not be made.
+    """
+    import shutil
+
+    with open(os.path.join(folder, "index.jsonl"), "rb") as file:
+        lines = file.read().split(b"\n")
+    loaded = Loaded()
+    for line in lines:
+        _replay(loaded, line)
+    loaded.pending = []
+    os.makedirs(os.path.join(to, "blobs"), mode=0o700)
+    wanted = {digest for entry in (*loaded.done, *itertools.chain(*loaded.undone)) for digest in entry.digests()}
+    for digest in wanted:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(os.path.join(folder, "blobs", digest), os.path.join(to, "blobs", digest))
+    Index(os.fspath(to)).rewrite(loaded)
 
 
 def _replay(loaded: Loaded, line: bytes) -> None:

@@ -224,10 +224,19 @@ class EditJournal:
 
     def preview_last_turns(self, n: int = 1, workspace: Workspace | None = None) -> list[FileDiff]:
         """Return what `undo_last_turns` would change, one item per path, without changing anything."""
+        return self.preview(self.last_turns(n), workspace)
+
+    def since(self, turn: int) -> list[Entry]:
+        """Return the calls from the first one of *turn*, or of a later turn, on, the latest call first."""
+        first = next((at for at, entry in enumerate(self._done) if entry.turn >= turn), len(self._done))
+        return list(reversed(self._done[first:]))
+
+    def preview(self, entries: Sequence[Entry], workspace: Workspace | None = None) -> list[FileDiff]:
+        """Return what taking back *entries*, the latest first, would change, one item per path."""
         from xun_builtin_tools.edit.preview import preview
 
         with self._lock:
-            return preview(workspace or self._workspace, self._blobs, self.last_turns(n))
+            return preview(workspace or self._workspace, self._blobs, entries)
 
     def undo_last_turns(self, n: int = 1, workspace: Workspace | None = None) -> list[str]:
         """Take back all writes of the last *n* turns that wrote, and return the paths, each once.
@@ -236,8 +245,12 @@ class EditJournal:
             EditError: kind ``stale``: a file was changed since, and nothing was taken back; kind
                 ``noop``: there is nothing to undo; kind ``io``.
         """
+        return self.undo(self.last_turns(n), workspace)
+
+    def undo(self, entries: Sequence[Entry], workspace: Workspace | None = None) -> list[str]:
+        """Take back *entries*, the latest first, and return the paths, each once; raises as `undo_last_turns`."""
         with self._lock:
-            return self._undo(self.last_turns(n), workspace or self._workspace)
+            return self._undo(list(entries), workspace or self._workspace)
 
     def last_call(self, path: str | None = None) -> Entry | None:
         """Return the last call, or the last that touched the absolute *path*."""

@@ -16,6 +16,7 @@ from xun import events
 from xun_cli.places import Places
 from xun_cli.session import store as store_module
 from xun_cli.session.envelope import Envelope
+from xun_cli.session.forking import fork_session
 from xun_cli.session.store import (
     SessionBusy,
     SessionError,
@@ -222,10 +223,9 @@ def test_second_writer_is_told_the_process(places: Places, tmp_path: Path) -> No
     first = SessionStore.open(path)
     with pytest.raises(SessionBusy, match=f"in use by process {os.getpid()}"):
         SessionStore.open(path)
-    copy = SessionStore.fork(path, places, tmp_path)
+    copy = fork_session(path, places, tmp_path)
     assert copy.id != first.id
-    assert len(copy.load().envelopes) == 3
-    copy.close()
+    assert len(read_session(copy.path).envelopes) == 3
     first.close()
     SessionStore.open(path).close()
     assert not path.with_suffix(".lock").exists()
