@@ -31,7 +31,8 @@ class ChoiceOutcome(Generic[T]):
         choice: The value of the chosen option.
         source: "user", or "auto" when no person was asked.
         reason: The person's own words with a denial; may be empty.
-        edited: The command as the person changed it before allowing it, or None.
+        edited: The command, or the content of the one file of a write, as the person changed it before allowing it;
+            or None.
         grants: The entries to grant as the person narrowed or widened them; None means as offered.
         decided_by: Whose rule chose when source is "auto": auto_confirm, headless, none, mode.
     """
@@ -79,6 +80,7 @@ class FileDiff:
         note: What a diff can't show: sizes and hashes of binary content, hard links, a target that goes away.
         protected: The path is one that no grant covers.
         target: Where a move or copy ends, absolute.
+        proposed: The whole text that would be written, where a person may change it before allowing it; else None.
     """
 
     path: str
@@ -89,6 +91,7 @@ class FileDiff:
     note: str = ""
     protected: bool = False
     target: str = ""
+    proposed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from xun.agent.questions import new_request_id
 from xun.agent.subagent import in_plan_mode
-from xun.choice import DENY, GRANT, ONCE, ChoiceRequest, WriteGrant
+from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, WriteGrant
 from xun.errors import Denied
 from xun.tools.dry import DryRun
 from xun_builtin_tools import dry
-from xun_builtin_tools.diffs import file_diff
+from xun_builtin_tools.diffs import MAX_DIFF_BYTES, file_diff
 from xun_builtin_tools.gate_asking import changed, log, refuse, settle, three
 
 if TYPE_CHECKING:
@@ -64,8 +64,12 @@ class PlannedWrite:
         return all(path.in_tempdir for path in self.touched)
 
 
-def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
-    """Return when *plan* may be carried out; asks at most once.
+def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: bool = False) -> bytes | None:
+    """Return when *plan* may be carried out; asks once, and again for what the person made of it.
+
+    With *editable* a person may change the content of the one file of the plan. What they made of it is shown
+    as a diff again and can only be allowed this time. It is returned, and is what has to be written instead;
+    None: the plan as it is.
 
     Raises:
         Denied: It may not; the text says who refused and how to allow it.
@@ -83,15 +87,50 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite]) -> None:
         raise DryRun(dry.of_writes(plan, asks=bool(asking)))
     if not asking:
         _count_writes(agent, lasting)
-        return
-    request = _write_request(ctx, plan, asking)
+        return None
+    request = _write_request(ctx, plan, asking, proposed(plan[0]) if editable and len(plan) == 1 else None)
     outcome = settle(ctx, request, ordinary=not any(item.protected for item in asking))
+    edited: bytes | None = None
+    while (content := _edited_content(request, outcome)) is not None:
+        edited = content
+        request = _edited_request(ctx, plan[0], content)
+        outcome = settle(ctx, request, ordinary=False)
     names = ", ".join(str(item.touched[-1].path) for item in asking[:3])
     if outcome.choice == DENY:
         refuse(ctx, "write", names, outcome)
     if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
         _grant_writes(ctx, outcome.grants or request.write_scopes[0])
-    log(ctx, names, "allow", outcome.decided_by, "write")
+    log(ctx, names, "allow", outcome.decided_by, "write" if edited is None else "edited")
+    return edited
+
+
+def proposed(item: PlannedWrite) -> str | None:
+    """Return the text that *item* would write, where a person can edit it as text."""
+    if item.action not in ("add", "update") or item.new is None or len(item.new) > MAX_DIFF_BYTES or b"\0" in item.new:
+        return None
+    try:
+        return item.new.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _edited_content(request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> bytes | None:
+    """Return what the person made of the content, when they changed it and did not refuse."""
+    if outcome.choice == DENY or outcome.source != "user" or outcome.edited is None:
+        return None
+    before = request.files[0].proposed
+    return None if before is None or outcome.edited == before else outcome.edited.encode("utf-8", "surrogateescape")
+
+
+def _edited_request(ctx: ToolCallContext[Any], item: PlannedWrite, content: bytes) -> ChoiceRequest:
+    """Ask about what the person made of the content; no grant covers more than they have seen."""
+    changed_item = replace(item, new=content)
+    request = _write_request(ctx, [changed_item], [changed_item], proposed(changed_item))
+    note = "You edited this: it can only be allowed this time."
+    if content == (item.old or b""):
+        note = "You edited this: the file stays as it is."
+    options = three(False, "an edited write can only be allowed this time")
+    return replace(request, options=options, write_scopes=(), message=note)
 
 
 def _asks(agent: Agent[Any], item: PlannedWrite) -> bool:
@@ -111,7 +150,7 @@ def _count_writes(agent: Agent[Any], plan: Sequence[PlannedWrite]) -> None:
 
 
 def _write_request(
-    ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], asking: Sequence[PlannedWrite]
+    ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], asking: Sequence[PlannedWrite], text: str | None
 ) -> ChoiceRequest:
     protected = [path for item in asking for path in item.touched if path.protected]
     scopes: tuple[tuple[WriteGrant, ...], ...] = () if protected else _scopes(ctx.agent, asking)
@@ -128,7 +167,7 @@ def _write_request(
         tool=ctx.tool_name,
         call_id=ctx.call_id,
         cwd=str(ctx.agent.workspace.workdir),
-        files=tuple(file_diff(item) for item in plan),
+        files=tuple(replace(file_diff(item), proposed=text) for item in plan),
         write_scopes=scopes,
         message=note,
     )

@@ -47,7 +47,7 @@ def save_memory(ctx: ToolCallContext[Any], fact: str) -> dict[str, Any]:
 
         doc, added = _with_fact(present.doc, text)
         doc.check_new_text(text)
-        write_text(ctx, present, doc, added, 0)
+        write_text(ctx, present, doc, added, 0, editable=False)
     return {"success": True, "path": str(path)}
 
 

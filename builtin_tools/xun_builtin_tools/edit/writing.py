@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError
 from xun_builtin_tools import gate
-from xun_builtin_tools.diffs import MAX_DIFF_BYTES
+from xun_builtin_tools.diffs import MAX_DIFF_BYTES, unified
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
 from xun_builtin_tools.edit.charset import stated_charset
 from xun_builtin_tools.edit.commit import new_token
@@ -149,32 +149,68 @@ def carry_out(
     operations: Sequence[Operation],
     planned: Sequence[PlannedWrite],
     touched: Sequence[Touched],
-) -> None:
+    *,
+    editable: bool = False,
+) -> dict[str, Any]:
     """Ask, write all of it or nothing, remember how to undo it, and tell the front end.
+
+    With *editable* the person may change the content of one file before allowing it. Then what the model has to
+    be told of that is returned; else an empty dict.
 
     Raises:
         Denied: The person or a rule refused.
         EditError: As `EditJournal.carry_out`.
     """
     state = EditState.of(ctx.agent)
-    gate.write(ctx, planned)
+    edited = gate.write(ctx, planned, editable=editable and _one_text(operations))
     ctx.check_cancel()
+    facts: dict[str, Any] = {}
+    if edited is not None and isinstance(operations[0], Change):
+        change = operations[0]
+        changed, facts = _as_edited(change, edited)
+        operations, touched = [changed], [replace(item, **_counts(facts)) for item in touched]
+        if changed.before.same(changed.after):
+            state.note(str(change.path.path), change.before)
+            return facts
     state.journal.carry_out(ctx.turn, ctx.tool_name, operations, new_token())
     for path, after in changed_paths(operations).items():
         state.note(path, after)
     for item in touched:
         ctx.changed_file(item.path, item.action, item.added, item.removed)
+    return facts
 
 
-def write_text(ctx: ToolCallContext[Any], opened: Opened, doc: Document, added: int, removed: int) -> None:
-    """Write *doc* in the place of the file that it was opened from; raises as `carry_out`."""
+def _one_text(operations: Sequence[Operation]) -> bool:
+    """Whether one file gets new content, and nothing else happens."""
+    only = operations[0] if len(operations) == 1 else None
+    return isinstance(only, Change) and only.after.kind == "file" and only.before.kind in ("absent", "file")
+
+
+def _as_edited(change: Change, content: bytes) -> tuple[Change, dict[str, Any]]:
+    """Return *change* with the content that the person made of it, and what the model is told."""
+    added, removed = count_bytes(change.before.data or b"", content)
+    asked = (change.after.data or b"").decode("utf-8", "replace")
+    difference, _, _ = unified(asked, content.decode("utf-8", "replace"))
+    said = f"The user changed your text before allowing it. From your text to what is in the file now:\n{difference}"
+    after = file_state(content, change.after.mode)
+    return Change(change.path, change.before, after), {"added": added, "removed": removed, "edited_by_user": said}
+
+
+def _counts(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: facts[name] for name in ("added", "removed")}
+
+
+def write_text(
+    ctx: ToolCallContext[Any], opened: Opened, doc: Document, added: int, removed: int, *, editable: bool = True
+) -> dict[str, Any]:
+    """Write *doc* in the place of the file that it was opened from; returns and raises as `carry_out`."""
     data = doc.to_bytes()
     resolved = opened.path
     after = file_state(data, opened.before.mode)
     note = hard_link_note(ctx.agent.workspace, resolved)
     planned = planned_update(resolved, opened.before, after, note)
     touched = Touched(str(resolved.path), "update", added, removed)
-    carry_out(ctx, [Change(resolved, opened.before, after)], [planned], [touched])
+    return carry_out(ctx, [Change(resolved, opened.before, after)], [planned], [touched], editable=editable)
 
 
 def planned_update(resolved: ResolvedPath, before: State, after: State, note: str = "") -> PlannedWrite:

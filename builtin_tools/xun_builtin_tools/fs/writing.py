@@ -61,7 +61,9 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
         change = Change(resolved, before, file_state(data, before.mode))
         carry_out(ctx, [change], [planned], [Touched(str(resolved.path), "update", added, removed)])
     else:
-        write_text(ctx, Opened(resolved, before, doc), doc, added, removed)
+        edited = write_text(ctx, Opened(resolved, before, doc), doc, added, removed)
+        if edited:
+            return {"path": str(resolved.path), "created": False, **edited}
     return {"path": str(resolved.path), "created": False, "added": added, "removed": removed}
 
 

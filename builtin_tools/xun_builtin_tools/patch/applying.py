@@ -32,5 +32,8 @@ def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> 
     for item in parse_patch(patch):
         plan.add(item)
     operations = plan.operations()
-    carry_out(ctx, operations, plan.planned(), plan.touched())
-    return {"files": plan.results()}
+    edited = carry_out(ctx, operations, plan.planned(), plan.touched(), editable=True)
+    files = plan.results()
+    if edited:
+        files[0].update(edited)
+    return {"files": files}

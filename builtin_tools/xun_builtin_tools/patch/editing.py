@@ -35,8 +35,8 @@ def replace(
     or the places."""
     opened = open_text(ctx, path, encoding)
     result = replace_text(opened.doc, old, new, replace_all=replace_all)
-    write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": str(opened.path.path), **describe(result)}
+    edited = write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": str(opened.path.path), **(edited or describe(result))}
 
 
 @tool_attr(expose="direct")
@@ -59,7 +59,9 @@ def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[
         doc = result.doc
     if doc.source == opened.doc.source:
         raise edit_error("noop", f"The edits together leave {opened.path.display} as it is, so nothing was changed.")
-    write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
+    edited = write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
+    if edited:
+        return {"path": str(opened.path.path), **edited}
     said = [describe(result, spans, doc) for result, spans in zip(results, ranges, strict=True)]
     return {"path": str(opened.path.path), "edits": said}
 
@@ -100,5 +102,5 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
         )
     else:
         result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
-    write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": str(opened.path.path), **describe(result)}
+    edited = write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": str(opened.path.path), **(edited or describe(result))}

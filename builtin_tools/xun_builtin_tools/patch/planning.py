@@ -70,9 +70,8 @@ class PatchPlan:
             raise
 
     def _resolve(self, path: str, *, follow: bool = True) -> ResolvedPath:
-        if path.startswith("~"):
-            path = f"./{path}"
-        return self._workspace.resolve(os.path.join(self._base, path), follow=follow)
+        # A leading ~ is the home folder, as for every tool: a patch must not mean another place by the same path.
+        return self._workspace.resolve(os.path.join(self._base, os.path.expanduser(path)), follow=follow)
 
     def _add(self, item: FilePatch) -> None:
         resolved = self._vacant(item.path)
