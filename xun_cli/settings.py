@@ -110,7 +110,7 @@ class UiSettings:
     """``[ui]``: the front end.
 
     Attributes:
-        mode: inline or plain.
+        mode: inline, full (the whole terminal) or plain.
         editing: emacs or vi.
         animations: Spinners move.
         screen_reader: Never move the cursor, print each line once.
@@ -119,6 +119,11 @@ class UiSettings:
         paste_fold_lines: A paste of more lines is shown folded.
         paste_fold_chars: A paste of more characters is shown folded.
         hints: Show hints.
+        copy_on_select: Text that is selected with the mouse goes to the clipboard (full screen).
+        max_mounted: Messages that are kept drawn; older ones come back when you scroll up (full screen).
+        theme: default, light-safe, high-contrast or mono; all of them use the terminal's own 16 colours.
+        diff: auto, unified or split: how the diff of a question is shown first; auto: side by side on the whole screen.
+        diff_split_min: Columns from which a diff can be shown side by side.
     """
 
     mode: str = "inline"
@@ -130,6 +135,11 @@ class UiSettings:
     paste_fold_lines: int = 15
     paste_fold_chars: int = 1000
     hints: bool = True
+    copy_on_select: bool = True
+    max_mounted: int = 200
+    theme: str = "default"
+    diff: str = "auto"
+    diff_split_min: int = 140
 
 
 @dataclass(slots=True)
@@ -229,10 +239,12 @@ def displayed(key: str, value: Any) -> Any:
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "mode": ("ask", "plan", "auto-edit"),
-    "ui.mode": ("inline", "plain"),
+    "ui.mode": ("inline", "full", "plain"),
     "ui.editing": ("emacs", "vi"),
     "ui.notify": ("auto", "bell", "osc9", "off"),
     "ui.notify_when": ("unfocused", "always"),
+    "ui.theme": ("default", "light-safe", "high-contrast", "mono"),
+    "ui.diff": ("auto", "unified", "split"),
 }
 """The values that a text setting may have, where they are limited."""
 

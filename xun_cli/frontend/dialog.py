@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.frontend.grant_text import GrantTextError, grants_text, parse_grants
-from xun_cli.render.approval import FREE_TEXT, DialogState, available, first_state, rows_of, scrolled, three
+from xun_cli.render.approval import FREE_TEXT, DialogState, available, editable, first_state, rows_of, scrolled, three
+from xun_cli.render.approval_content import SPLIT_FROM
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceOutcome, ChoiceRequest
@@ -62,6 +63,34 @@ class FocusGuard:
         self.asked_for = asked_for
 
 
+@dataclass(frozen=True, slots=True)
+class DialogViews:
+    """What a front end can do for a dialog beyond drawing it.
+
+    Attributes:
+        full: Opens a view of all that a question is about; False when the dialog has to show it itself.
+        edit: Lets the person edit what a write question would write; None when this front end can't.
+        split_from: Columns from which a diff can be shown side by side.
+        split: Diffs begin side by side where the width allows it.
+    """
+
+    full: Callable[[], bool] = lambda: False
+    edit: Callable[[ChoiceRequest], None] | None = None
+    split_from: int = SPLIT_FROM
+    split: bool = False
+
+    def begun(self, state: DialogState, columns: int) -> DialogState:
+        """Return the first *state* of a question as this front end shows it."""
+        split = self.split and columns >= self.split_from
+        return replace(state, split=split, split_from=self.split_from, edits=self.edit is not None)
+
+    def toggled(self, state: DialogState, columns: int) -> DialogState:
+        """Return *state* with its diffs the other way, or with the reason why not."""
+        if columns >= self.split_from:
+            return replace(state, split=not state.split, scroll=0)
+        return replace(state, problem=f"Side by side needs {self.split_from} columns.")
+
+
 class Dialog:
     """The question that is being asked, if any.
 
@@ -71,6 +100,7 @@ class Dialog:
         withdraw: Takes a question back that no turn has asked; False when a turn has.
         has_draft: Tells whether the composer holds text.
         size: Gives columns and the rows of the dialog.
+        views: What the front end can do for it.
         clock: Gives seconds.
     """
 
@@ -82,6 +112,7 @@ class Dialog:
         has_draft: Callable[[], bool],
         withdraw: Callable[[str], bool] = lambda request_id: False,
         size: Callable[[], tuple[int, int]],
+        views: DialogViews | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.request: ChoiceRequest | None = None
@@ -92,6 +123,7 @@ class Dialog:
         self._has_draft = has_draft
         self._withdraw = withdraw
         self._size = size
+        self._views = views or DialogViews()
         self.guard = FocusGuard(clock)
 
     @property
@@ -121,7 +153,7 @@ class Dialog:
             self.state = DialogState()
             return
         focused = not self.guard.typing and not self._has_draft()
-        self.state = first_state(self.request, focused=focused, waiting=waiting)
+        self.state = self._views.begun(first_state(self.request, focused=focused, waiting=waiting), self._size()[0])
         if focused:
             self.guard.focus(asked_for=False)
 
@@ -218,7 +250,7 @@ class Dialog:
             "enter": self._choose_selected,
             "tab": self._tab,
             "s-tab": self.unfocus,
-            "c-e": lambda: self._view("full"),
+            "c-e": self._whole,
             "?": lambda: self._view("explain"),
             "pageup": lambda: self._scroll(-1),
             "pagedown": lambda: self._scroll(1),
@@ -240,6 +272,7 @@ class Dialog:
             handlers["left"] = lambda: self._widen(-1)
             handlers["right"] = lambda: self._widen(1)
             handlers["s"] = self._split
+            handlers["e"] = self._edit_content
         return handlers
 
     def _move(self, by: int) -> None:
@@ -274,18 +307,11 @@ class Dialog:
             self.state = replace(self.state, problem=f"Not offered here: {note}")
             return
         if value == "grant" and three(request):
-            self._give("grant", grants=self._granted(request))
+            self._give("grant", grants=_granted(request, self.state))
         elif value == "deny" and three(request):
             self._give("deny", reason=self.state.reason)
         else:
             self._give(value)
-
-    def _granted(self, request: ChoiceRequest) -> tuple[Any, ...] | None:
-        if request.kind == "command":
-            return self.state.grants if self.state.grants is not None else _offered(request)
-        if request.write_scopes:
-            return request.write_scopes[min(self.state.scope, len(request.write_scopes) - 1)]
-        return None
 
     def _give(self, choice: Any, **more: Any) -> None:
         from xun.choice import ChoiceOutcome
@@ -305,7 +331,7 @@ class Dialog:
         selected = rows[self.state.selected]
         option = request.options[self.state.selected]
         if selected == "grant" and request.kind == "command" and available(request, option):
-            self._open_field("grant", grants_text(self._granted(request) or ()))
+            self._open_field("grant", grants_text(_granted(request, self.state) or ()))
             return
         self.state = replace(self.state, selected=rows.index("deny"))
         self._open_field("reason", self.state.reason)
@@ -337,11 +363,24 @@ class Dialog:
             self.state = replace(self.state, scope=scope, selected=0)
 
     def _split(self) -> None:
-        columns, _ = self._size()
-        if columns >= 140:
-            self.state = replace(self.state, split=not self.state.split, scroll=0)
+        self.state = self._views.toggled(self.state, self._size()[0])
+
+    def _whole(self) -> None:
+        if self.state.view == "full" or not self._views.full():
+            self._view("full")
+
+    def _edit_content(self) -> None:
+        request = self.request
+        if request is None or self._views.edit is None:
+            return
+        if editable(request):
+            self._views.edit(request)
         else:
-            self.state = replace(self.state, problem="Side by side needs 140 columns.")
+            self.say("This can't be edited here: deny it with a reason instead.")
+
+    def say(self, problem: str) -> None:
+        """Show why something was not taken; the question stays open."""
+        self.state = replace(self.state, problem=problem)
 
     def _view(self, view: str) -> None:
         self.state = replace(self.state, view="" if self.state.view == view else view, scroll=0)
@@ -355,6 +394,15 @@ class Dialog:
         if request is not None:
             columns, rows = self._size()
             self.state = scrolled(request, columns, self.state, by, max(1, rows - 8))
+
+
+def _granted(request: ChoiceRequest, state: DialogState) -> tuple[Any, ...] | None:
+    """Return what "allow and grant" would add."""
+    if request.kind == "command":
+        return state.grants if state.grants is not None else _offered(request)
+    if request.write_scopes:
+        return request.write_scopes[min(state.scope, len(request.write_scopes) - 1)]
+    return None
 
 
 def _offered(request: ChoiceRequest) -> tuple[CommandGrant, ...] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xun_cli.render.approval_content import content_lines, explain_lines, risk_words
+from xun_cli.render.approval_content import SPLIT_FROM, content_lines, explain_lines, risk_words
 from xun_cli.render.calls import relative
 from xun_cli.render.safe import hides_something, safe
 from xun_cli.render.text import (
@@ -60,6 +60,8 @@ class DialogState:
         field: reason, edit, grant or answer while that field is being typed, else "".
         reason: The reason for a denial as typed so far.
         split: Diffs side by side.
+        split_from: Columns from which they can be.
+        edits: What a write would write can be edited here.
         waiting: How many more questions wait.
         problem: Why the last input was not taken.
     """
@@ -73,6 +75,8 @@ class DialogState:
     field: str = ""
     reason: str = ""
     split: bool = False
+    split_from: int = SPLIT_FROM
+    edits: bool = False
     waiting: int = 0
     problem: str = ""
 
@@ -106,6 +110,11 @@ def must_look(request: ChoiceRequest) -> bool:
 def available(request: ChoiceRequest, option: Option) -> bool:
     """Tell whether *option* can be chosen."""
     return option.available and not (option.value == "grant" and three(request) and must_look(request))
+
+
+def editable(request: ChoiceRequest) -> bool:
+    """Tell whether what *request* would write can be edited before it is allowed."""
+    return request.kind == "write" and len(request.files) == 1 and request.files[0].proposed is not None
 
 
 def rows_of(request: ChoiceRequest) -> list[Any]:
@@ -321,7 +330,10 @@ def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
     elif request.kind == "command":
         parts = ["e edit", "Ctrl-E full view", "? explain"]
     elif request.kind == "write":
-        parts = ["Ctrl-E full view", *(["s side by side"] if columns >= 138 else []), "? explain"]
+        edit = ["e edit"] if state.edits and editable(request) else []
+        # Two columns of a framed dialog are its frame.
+        split = ["s side by side"] if columns + 2 >= state.split_from else []
+        parts = [*edit, "Ctrl-E full view", *split, "? explain"]
     if not state.view:
         parts.append("Esc denies and stops" if three(request) else "Esc stops")
     if state.waiting:

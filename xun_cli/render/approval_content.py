@@ -211,6 +211,11 @@ def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) ->
     return lines
 
 
+def file_lines(request: ChoiceRequest, index: int, columns: int, *, split: bool = False) -> list[Line]:
+    """Return everything about one file of a write question."""
+    return _file(request.files[index], request.cwd, columns, many=len(request.files) > 1, split=split)
+
+
 def _message(message: str, columns: int) -> list[Line]:
     if not message.strip():
         return []

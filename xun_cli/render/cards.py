@@ -42,13 +42,21 @@ def card_lines(call: Call, columns: int, cwd: str) -> list[Line]:
     return [head, *(cut_line(row, columns) for row in body)]
 
 
-def expanded_lines(call: Call, columns: int, cwd: str) -> list[Line]:
-    """Return all that *call* gave back, for the key that opens a folded card."""
+def whole_card(call: Call, columns: int, cwd: str) -> list[Line]:
+    """Return the card of a finished *call* with all that it gave back."""
+    if not has_more(call, columns, cwd):
+        return card_lines(call, columns, cwd)
+    head, *rest = expanded_lines(call, columns, cwd, limit=0)
+    return [head, *(cut_line(row, columns) for row in [*_remarks(call, columns), *rest])]
+
+
+def expanded_lines(call: Call, columns: int, cwd: str, *, limit: int = EXPANDED_ROWS) -> list[Line]:
+    """Return all that *call* gave back, for the key that opens a folded card; at most *limit* rows, 0 for all."""
     text = _output(call) or (call.done.content if call.done else "")
     diff = _diff_rows(call, columns, cwd)
     rows = diff or _text_rows(text, columns)
-    if len(rows) > EXPANDED_ROWS:
-        rows = [*rows[:EXPANDED_ROWS], [(DIM, f"{_INDENT}… {len(rows) - EXPANDED_ROWS} more lines")]]
+    if limit and len(rows) > limit:
+        rows = [*rows[:limit], [(DIM, f"{_INDENT}… {len(rows) - limit} more lines")]]
     return [_head(call, columns, cwd), *rows]
 
 
@@ -138,9 +146,20 @@ def _state_facts(call: Call) -> list[str]:
         facts.append("risk: allow")
     elif by in ("auto", "auto_confirm") and call.done is not None and call.done.ok:
         facts.append("allowed by /auto" if by == "auto" else "allowed by auto_confirm")
-    if call.resolved is not None and call.resolved.edited is not None:
+    if _edited(call):
         facts.append("edited by you")
     return facts
+
+
+def _edited(call: Call) -> bool:
+    """Tell whether the person changed the command, or what was written, before allowing it."""
+    result = call.done.result if call.done is not None else None
+    if isinstance(result, dict):
+        files = result.get("files")
+        first = files[0] if isinstance(files, list) and files and isinstance(files[0], dict) else {}
+        if "edited_by_user" in result or "edited_by_user" in first:
+            return True
+    return call.resolved is not None and call.resolved.edited is not None
 
 
 def _result_facts(tool: str, result: dict[str, Any]) -> list[str]:
@@ -213,7 +232,7 @@ def _remarks(call: Call, columns: int) -> list[Line]:
         span = "session" if call.agent == "main" else "sub-agent"
         text = f"granted for this {span}: " + ", ".join(call.resolved.granted)
         lines += wrap([(DIM, safe(text, multiline=False))], columns, [(DIM, _INDENT)], [(DIM, _INDENT)])
-    if call.resolved is not None and call.resolved.edited is not None:
+    if call.resolved is not None and call.resolved.edited is not None and call.resolved.kind == "command":
         rows = safe(call.resolved.edited, prompt=True).split("\n")
         lines += [[(DIM, cut(f"{_INDENT}ran: {row}", columns))] for row in rows]
     return lines

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from xun_cli.render.theme import Theme, themed
+
 Fragment = tuple[str, str]
 """A style and a text without newlines."""
 
@@ -55,6 +57,8 @@ _CODES = {
     "ansibrightcyan": 96,
     "ansiwhite": 97,
 }
+
+NO_THEME: Theme = {}
 
 _PIECES = re.compile(r" +|[^ ]+")
 TAB = 4
@@ -261,11 +265,11 @@ def sgr(style: str, color: bool = True) -> str:
     return f"\x1b[{';'.join(codes)}m" if codes else ""
 
 
-def ansi(line: Iterable[Fragment], color: bool = True) -> str:
+def ansi(line: Iterable[Fragment], color: bool = True, theme: Theme = NO_THEME) -> str:
     """Return *line* as terminal text. The fragments must have been made by ``safe()``."""
     parts: list[str] = []
     for style, text in merged(line):
-        start = sgr(style, color) if style else ""
+        start = sgr(themed(style, theme), color) if style else ""
         parts.append(f"{start}{text}\x1b[0m" if start else text)
     return "".join(parts)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.calls import Call
-from xun_cli.render.cards import card_lines, expanded_lines, has_more
+from xun_cli.render.cards import card_lines, expanded_lines, has_more, whole_card
 from xun_cli.render.live import OpenTurn, live_lines
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
@@ -35,38 +35,62 @@ class Transcript:
         columns: Gives the width of the terminal in cells.
         clock: Gives seconds; only differences count.
         animated: Whether the spinner moves.
+        whole: Show of each call all that it gave back, folding nothing.
     """
 
     def __init__(
-        self, columns: Callable[[], int], *, clock: Callable[[], float] = time.monotonic, animated: bool = True
+        self,
+        columns: Callable[[], int],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        animated: bool = True,
+        whole: bool = False,
     ) -> None:
         self.cwd = ""
         self.label = ""
         """Said after each answer; for a model that is none."""
         self._columns = columns
         self._clock = clock
-        self._animated = animated
+        self._animated, self._whole = animated, whole
         self._handlers: dict[type[ev.Event], Callable[[Any], list[Line]]] | None = None
         self._last = ""
+        self._at: float | None = None
         self.reset()
 
     def reset(self) -> None:
         """Forget everything that was open; for a new session or a redraw."""
         self._open = OpenTurn()
-        self._expandable: Call | None = None
+        self.folded: Call | None = None
         self._answered = False
+
+    @property
+    def columns(self) -> int:
+        """The width that is drawn for."""
+        return self._columns()
 
     @property
     def running(self) -> bool:
         """Whether a turn runs."""
         return self._open.since is not None
 
-    def feed(self, event: ev.Event) -> list[Line]:
-        """Take in one event and return the lines that are final with it."""
+    def feed(self, event: ev.Event, *, at: float | None = None) -> list[Line]:
+        """Take in one event and return the lines that are final with it.
+
+        Args:
+            event: The event.
+            at: When it came, by the clock, for one that is drawn again; None: now.
+        """
         if self._handlers is None:
             self._handlers = self._table()
         handler = self._handlers.get(type(event))
-        return handler(event) if handler is not None else []
+        self._at = at
+        try:
+            return handler(event) if handler is not None else []
+        finally:
+            self._at = None
+
+    def _now(self) -> float:
+        return self._clock() if self._at is None else self._at
 
     def say(self, lines: Iterable[Line], kind: str = "note") -> list[Line]:
         """Return *lines* with the blank line that stands between different kinds of things."""
@@ -91,9 +115,9 @@ class Transcript:
 
     def expand(self) -> list[Line]:
         """Return the whole of the last folded card, [] when there is none."""
-        if self._expandable is None:
+        if self.folded is None:
             return []
-        call, self._expandable = self._expandable, None
+        call, self.folded = self.folded, None
         return self.say(expanded_lines(call, self._columns(), self.cwd), "card")
 
     def live(self, rows: int) -> list[Line]:
@@ -133,7 +157,7 @@ class Transcript:
     def _turn_started(self, event: ev.TurnStarted) -> list[Line]:
         if event.agent != "main":
             return []
-        self._open.since = self._clock()
+        self._open.since = self._now()
         self._answered = False
         rows = self._typed_rows(event.shown or event.input, "> ")
         if event.attachments:
@@ -191,7 +215,7 @@ class Transcript:
 
     def _tool_started(self, event: ev.ToolStarted) -> list[Line]:
         lines = self._ended_text() if event.agent == "main" else []
-        call = Call(event.call_id, event.tool, event.args, event.agent, self._clock())
+        call = Call(event.call_id, event.tool, event.args, event.agent, self._now())
         self._open.calls[event.agent, event.call_id] = call
         return lines
 
@@ -203,15 +227,15 @@ class Transcript:
 
     def _tool_completed(self, event: ev.ToolCompleted) -> list[Line]:
         call = self._open.calls.pop((event.agent, event.call_id), None) or Call(
-            event.call_id, event.tool, {}, event.agent, self._clock()
+            event.call_id, event.tool, {}, event.agent, self._now()
         )
         call.done = event
         columns = self._columns()
-        lines = card_lines(call, columns, self.cwd)
+        lines = (whole_card if self._whole else card_lines)(call, columns, self.cwd)
         if event.agent != "main":
             return self.say(lines[:1], "card")
         if has_more(call, columns, self.cwd):
-            self._expandable = call
+            self.folded = call
         return self._ended_text() + self.say(lines, "card")
 
     def _risk(self, event: ev.RiskAssessed) -> list[Line]:
@@ -234,6 +258,10 @@ class Transcript:
     def set_todos(self, items: tuple[dict[str, Any], ...]) -> None:
         """Take over the todo list of a session that goes on."""
         self._open.todos = items
+
+    def set_queue(self, items: tuple[str, ...]) -> None:
+        """Take over the messages that wait."""
+        self._open.queue = items
 
     def attach_files(self, agent: str, call_id: str, files: tuple[FileDiff, ...]) -> None:
         """Keep what a write question shows, file by file, for the card of its call."""
@@ -280,7 +308,7 @@ class Transcript:
         return self.note(f"older messages summarised: {event.before:,} → {event.after:,} tokens")
 
     def _retrying(self, event: ev.Retry) -> list[Line]:
-        self._open.retry = (self._clock() + event.delay, event)
+        self._open.retry = (self._now() + event.delay, event)
         stream, self._open.stream = self._open.stream, None
         if stream is not None and stream.started:
             return self.note(f"The answer broke off ({event.reason}); it begins again.", WARN, "!")

@@ -1,0 +1,101 @@
+"""What can be read on the whole screen: a question, a folded output, the session, a sub-agent's work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xun_cli.frontend.pager import Pager, Section
+from xun_cli.render.approval_content import content_lines, explain_lines, file_lines
+from xun_cli.render.cards import expanded_lines
+from xun_cli.render.safe import safe
+from xun_cli.render.text import BOLD, DIM, NAME, PLAIN, Line
+from xun_cli.render.transcript import Transcript
+
+if TYPE_CHECKING:
+    from xun.choice import ChoiceRequest
+    from xun.events import Event
+    from xun_cli.render.calls import Call
+    from xun_cli.session.envelope import Envelope
+
+
+def question_pager(request: ChoiceRequest, *, split_from: int, split: bool = False) -> Pager:
+    """Return everything that *request* is about: the whole command, or the whole diff of each file."""
+    if request.kind == "write" and request.files:
+        words = "Write" if len(request.files) == 1 else f"{len(request.files)} files, write"
+        name = safe(request.files[0].path, multiline=False, prompt=True) if len(request.files) == 1 else ""
+        sections = [_file_section(request, index) for index in range(len(request.files))]
+        title: Line = [(BOLD, f"{words}? "), (NAME, name)]
+        return Pager(title, sections, noun="file", split_from=split_from, split=split)
+    title = [(BOLD, "Run this command?" if request.kind == "command" else safe(request.prompt, multiline=False))]
+    return Pager(title, [Section(lambda columns, split: _whole_question(request, columns))])
+
+
+def _file_section(request: ChoiceRequest, index: int) -> Section:
+    def lines(columns: int, split: bool) -> list[Line]:
+        gap: list[Line] = [[]] if index else []
+        return [*gap, *file_lines(request, index, columns, split=split)]
+
+    return Section(lines)
+
+
+def _whole_question(request: ChoiceRequest, columns: int) -> list[Line]:
+    lines = content_lines(request, columns)
+    if request.command is not None:
+        lines += [[], [(BOLD, "How it was judged")], *explain_lines(request, columns)]
+    return lines
+
+
+def output_pager(call: Call, cwd: str) -> Pager:
+    """Return all that a finished *call* gave back."""
+
+    def lines(columns: int, split: bool) -> list[Line]:
+        return expanded_lines(call, columns, cwd, limit=0)[1:]
+
+    title: Line = [(NAME, safe(call.tool, multiline=False)), (PLAIN, "  " + call.title(cwd))]
+    return Pager(title, [Section(lines)], at_end=False)
+
+
+def session_pager(history: Sequence[Envelope], *, name: str, cwd: str) -> Pager:
+    """Return the whole of a session, a section for each turn, beginning at its end."""
+    turns: dict[int, list[Event]] = {}
+    for item in history:
+        turns.setdefault(item.turn or 0, []).append(item.event)
+    sections = [_turn_section(events, cwd) for events in turns.values() if _shows(events, cwd)]
+    if not sections:
+        sections = [Section(lambda columns, split: [[(DIM, " Nothing was said yet.")]])]
+    return Pager([(BOLD, "Transcript "), (DIM, safe(name, multiline=False))], sections, noun="turn", at_end=True)
+
+
+def _shows(events: Sequence[Event], cwd: str) -> bool:
+    """Tell whether a group of events draws anything; those before the first turn mostly do not."""
+    return any(event.type == "turn.started" for event in events) or bool(_drawn(events, 80, cwd))
+
+
+def _turn_section(events: Sequence[Event], cwd: str) -> Section:
+    return Section(lambda columns, split: [*_drawn(events, columns, cwd), []], lambda: "\n".join(_texts(events)))
+
+
+def _drawn(events: Iterable[Event], columns: int, cwd: str) -> list[Line]:
+    transcript = Transcript(lambda: columns, clock=lambda: 0.0, animated=False, whole=True)
+    transcript.cwd = cwd
+    return [line for event in events for line in transcript.feed(event)]
+
+
+def _texts(events: Iterable[Event]) -> Iterable[str]:
+    for event in events:
+        for name in ("shown", "input", "text", "content", "display", "message", "command", "task", "args", "subject"):
+            value: Any = getattr(event, name, "")
+            if value:
+                yield value if isinstance(value, str) else str(value)
+
+
+def agent_pager(history: Sequence[Envelope], agent: str, task: str, cwd: str) -> Pager:
+    """Return what the sub-agent *agent* said and did, as the session shows its own turns."""
+    events = [replace(item.event, agent="main") for item in history if item.event.agent == agent]
+    section = _turn_section(events, cwd)
+    title: Line = [(BOLD, safe(agent, multiline=False)), (DIM, "  " + safe(" ".join(task.split()), multiline=False))]
+    if not events:
+        section = Section(lambda columns, split: [[(DIM, " Nothing of it is stored.")]])
+    return Pager(title, [section], at_end=True)

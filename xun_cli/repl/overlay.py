@@ -1,0 +1,247 @@
+"""Shows a full-screen view over the inline front end, and gives the terminal back as it was.
+
+The inline application is paused meanwhile: its region is erased first, so that nothing of it is left in
+the normal buffer, and what becomes final while the view is open is printed when it has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout.containers import Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.layout.layout import Layout
+from prompt_toolkit.styles import Style
+
+from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT
+from xun_cli.repl.view import joined
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import ColorDepth, Output
+    from prompt_toolkit.styles import StyleTransformation
+
+    from xun_cli.frontend.full_screen import FullScreen
+
+_NAMED = (
+    "enter",
+    "escape",
+    "tab",
+    "s-tab",
+    "up",
+    "down",
+    "left",
+    "right",
+    "pageup",
+    "pagedown",
+    "home",
+    "end",
+    "delete",
+    "backspace",
+    "c-b",
+    "c-c",
+    "c-d",
+    "c-f",
+    "c-n",
+    "c-p",
+    "c-u",
+)
+
+
+class InlineApplication(Application[int]):
+    """An application whose drawing and keys can be set aside for something else on its terminal."""
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[None]:
+        """Erase the region, and neither draw nor read keys within the block.
+
+        prompt_toolkit's own way goes through the terminal's line mode, where a key of that moment would be echoed
+        into the normal buffer.
+        """
+        self.renderer.erase()
+        self._running_in_terminal = True
+        try:
+            with self.input.detach():
+                yield
+        finally:
+            self._running_in_terminal = False
+            self.renderer.reset()
+            self.invalidate()
+
+
+def overlay_application(
+    view: FullScreen,
+    *,
+    size: Callable[[], tuple[int, int]],
+    keyboard: Input | None,
+    output: Output,
+    depth: ColorDepth,
+    transformation: StyleTransformation | None = None,
+    focus_changed: Callable[[bool], None] = lambda focused: None,
+    key_pressed: Callable[[], None] = lambda: None,
+) -> Application[None]:
+    """Return the application that shows *view* on the alternate screen until it is closed."""
+
+    def text() -> StyleAndTextTuples:
+        return joined(view.draw(*size()))
+
+    control = FormattedTextControl(text, focusable=True, show_cursor=False)
+    app: Application[None] = Application(
+        layout=Layout(Window(control, always_hide_cursor=True)),
+        key_bindings=_bindings(view, focus_changed, key_pressed),
+        style=Style([]),
+        style_transformation=transformation,
+        include_default_pygments_style=False,
+        full_screen=True,
+        mouse_support=False,
+        color_depth=depth,
+        enable_page_navigation_bindings=False,
+        terminal_size_polling_interval=None,
+        input=keyboard,
+        output=output,
+    )
+    app.ttimeoutlen = 0.05
+    app.timeoutlen = 0.1
+    return app
+
+
+def _bindings(view: FullScreen, focus_changed: Callable[[bool], None], key_pressed: Callable[[], None]) -> KeyBindings:
+    bindings = KeyBindings()
+
+    def after(event: KeyPressEvent) -> None:
+        key_pressed()
+        if view.closed and not event.app.is_done:
+            event.app.exit()
+        event.app.invalidate()
+
+    def named(name: str) -> Callable[[KeyPressEvent], None]:
+        def handle(event: KeyPressEvent) -> None:
+            if not view.closed:
+                view.key(name)
+            after(event)
+
+        return handle
+
+    def character(event: KeyPressEvent) -> None:
+        if not view.closed and len(event.data) == 1 and event.data.isprintable():
+            view.key(event.data)
+        after(event)
+
+    def pasted(event: KeyPressEvent) -> None:
+        view.typed("".join(char for char in event.data if char.isprintable() or char in "\r\n\t"))
+        after(event)
+
+    for name in _NAMED:
+        bindings.add(name)(named(name))
+    bindings.add("c-l")(lambda event: event.app.renderer.clear())
+    bindings.add(Keys.BracketedPaste)(pasted)
+    bindings.add(FOCUS_IN)(lambda event: focus_changed(True))
+    bindings.add(FOCUS_OUT)(lambda event: focus_changed(False))
+    bindings.add(Keys.Any)(character)
+    return bindings
+
+
+class Overlays:
+    """Shows one view at a time over an application.
+
+    Args:
+        app: The inline application.
+        output: The terminal.
+        depth: Its colours.
+        transformation: The theme.
+        focus_changed: Told of the terminal's focus reports.
+        key_pressed: Told of each key.
+    """
+
+    def __init__(
+        self,
+        app: InlineApplication,
+        output: Output,
+        *,
+        depth: ColorDepth,
+        transformation: StyleTransformation | None,
+        focus_changed: Callable[[bool], None],
+        key_pressed: Callable[[], None],
+    ) -> None:
+        self._app, self._output, self._depth = app, output, depth
+        self._transformation = transformation
+        self._focus_changed, self._key_pressed = focus_changed, key_pressed
+        self._view: FullScreen | None = None
+        self._shown: Application[None] | None = None
+        self._afterwards: Callable[[], None] | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a view is shown, or something else has the terminal."""
+        return self._busy
+
+    _busy = False
+
+    async def show(self, view: FullScreen) -> Any:
+        """Show *view* until it is closed and return its result; None when another one is open."""
+        if self._busy:
+            return None
+        self._busy, self._view = True, view
+        try:
+            async with self._app.aside():
+                self._shown = overlay_application(
+                    view,
+                    size=self._columns_and_rows,
+                    keyboard=self._app.input,
+                    output=self._output,
+                    depth=self._depth,
+                    transformation=self._transformation,
+                    focus_changed=self._focus_changed,
+                    key_pressed=self._key_pressed,
+                )
+                await self._shown.run_async(set_exception_handler=False, handle_sigint=False)
+        finally:
+            self._busy, self._view, self._shown = False, None, None
+            self._continue()
+        return view.result
+
+    async def lend(self, work: Callable[[], Any]) -> Any:
+        """Give the terminal, in its ordinary modes, to *work*, such as an editor; it is awaited."""
+        if self._busy:
+            return None
+        self._busy = True
+        try:
+            async with self._app.aside():
+                with self._app.input.cooked_mode():
+                    return await work()
+        finally:
+            self._busy = False
+            self._continue()
+
+    def remark(self, text: str) -> None:
+        """Say *text* in the open view; nothing without one."""
+        if self._view is not None and self._shown is not None:
+            self._view.note = text
+            self._shown.invalidate()
+
+    def close(self, then: Callable[[], None]) -> bool:
+        """Close the open view and call *then* when the terminal is back; False when none is open."""
+        if not self._busy:
+            return False
+        self._afterwards = then
+        if self._view is not None:
+            self._view.closed = True
+        if self._shown is not None and self._shown.is_running and not self._shown.is_done:
+            self._shown.exit()
+        return True
+
+    def _continue(self) -> None:
+        then, self._afterwards = self._afterwards, None
+        if then is not None:
+            then()
+
+    def _columns_and_rows(self) -> tuple[int, int]:
+        size = self._output.get_size()
+        return size.columns, size.rows
