@@ -32,7 +32,7 @@ def make_parser() -> ArgumentParser:
     add("-C", dest="cwd", default=".", metavar="DIR")
     add("-m", "--model")
     add("--mode", choices=("ask", "plan", "auto-edit"))
-    add("--tui", choices=("inline", "plain"))
+    add("--tui", choices=("inline", "full", "plain"))
     add("--output", choices=("text", "json", "stream-json"), default="text")
     add("--input", choices=("text", "stream-json"), default="text")
     add("--on-ask", choices=("deny", "fail"), default="deny")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import sys
 import threading
 
@@ -21,7 +23,9 @@ class LineReader:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._wanted = threading.Semaphore(0)
         self._asked = False
-        threading.Thread(target=self._work, daemon=True, name="lines").start()
+        self._ends = os.pipe()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="lines")
+        self._thread.start()
 
     async def next(self) -> str | None:
         """Return the next line without its newline; None at the end. Cancelling loses no line."""
@@ -32,10 +36,18 @@ class LineReader:
         self._asked = False
         return line
 
+    def close(self) -> None:
+        """Leave what is typed from now on to somebody else."""
+        os.write(self._ends[1], b"x")
+        self._wanted.release()
+        self._thread.join(1)
+
     def _work(self) -> None:
         while True:
             if not self._ahead:
                 self._wanted.acquire()
+            if self._closed():
+                return
             try:
                 raw = sys.stdin.readline()
             except (OSError, ValueError):
@@ -47,3 +59,10 @@ class LineReader:
                 return
             if line is None:
                 return
+
+    def _closed(self) -> bool:
+        """Wait for a line of a terminal, whose lines come one by one, or for the end."""
+        if sys.platform == "win32":
+            return False
+        files = [self._ends[0], *([sys.stdin.fileno()] if self._ahead else [])]
+        return self._ends[0] in select.select(files, [], [], None if self._ahead else 0)[0]

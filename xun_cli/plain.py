@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from xun.choice import ChoiceRequest
 from xun.errors import ConfigError, XunError
 from xun.events import ApprovalRequested, TurnStarted
+from xun_cli.frontend.host import can_draw
+from xun_cli.frontend.outcome import Leave, Switch
 from xun_cli.line_reader import LineReader
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
@@ -27,6 +29,7 @@ from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
     from xun_cli.commands.registry import CommandContext, Registry
+    from xun_cli.frontend.conversation import Conversation
     from xun_cli.render.text import Line
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
@@ -38,23 +41,27 @@ GUARD = 0.5
 """Seconds after a question appeared in which no line of a terminal answers it: it was typed before."""
 
 
-def run_plain(options: StartOptions, settings: Settings, places: Places, build: Callable[[], Session]) -> int:
-    """Run the line-based front end until the person leaves, and return the exit code.
-
-    Raises:
-        ConfigError: The session can't be built.
-    """
+def read_any_text() -> None:
+    """Let standard input and output take any text."""
     for stream in (sys.stdin, sys.stdout):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    with asyncio.Runner() as runner:
-        return runner.run(Plain(options, settings, places).run(build))
 
 
 class Plain:
-    """One run of the front end."""
+    """One run of the front end.
 
-    def __init__(self, options: StartOptions, settings: Settings, places: Places) -> None:
+    Args:
+        options, settings, places: As xun was started.
+        conversation: Is told of each session, so that another front end can go on with it.
+        seen: The last entry of its journal that stands on the screen.
+    """
+
+    def __init__(
+        self, options: StartOptions, settings: Settings, places: Places, conversation: Conversation, *, seen: int = 0
+    ) -> None:
+        self._conversation, self._seen = conversation, seen
+        self._switch = ""
         self._options, self._settings, self._places = options, settings, places
         self._terminal = sys.stdin.isatty()
         self._session: Session | None = None
@@ -69,21 +76,46 @@ class Plain:
         self._line: asyncio.Future[str | None] | None = None
         self._prompted = False
 
-    async def run(self, build: Callable[[], Session]) -> int:
-        """Talk until the end of input, /quit, or a second Ctrl-C."""
-        loop = asyncio.get_running_loop()
-        if sys.platform != "win32":
-            loop.add_signal_handler(signal.SIGINT, self._ctrl_c)
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, self._terminate, int(number))
+    async def run(self, build: Callable[[], Session]) -> Leave | Switch:
+        """Talk until the end of input, /quit, a second Ctrl-C, or the wish for another front end.
+
+        Args:
+            build: Makes the session; not needed where the conversation has one.
+
+        Raises:
+            ConfigError: The session can't be built.
+        """
+        read_any_text()
+        self._signals()
         self._reader = LineReader(ahead=self._terminal)
-        await self._open(build)
-        if self._options.prompt:
-            await self._submit(self._options.prompt)
+        going = self._conversation.session
+        if going is not None:
+            self._go_on(going)
+        else:
+            await self._open(build)
+            if self._options.prompt:
+                await self._submit(self._options.prompt)
         while not self._leaving:
             await self._step()
+        self._signals(own=False)
+        self._reader.close()
+        if self._switch:
+            self._unsubscribe()
+            return Switch(self._switch)
         await self._close()
-        return self._code
+        return Leave(self._code)
+
+    def _signals(self, *, own: bool = True) -> None:
+        loop = asyncio.get_running_loop()
+        if sys.platform == "win32":
+            return
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if not own:
+                loop.remove_signal_handler(number)
+            elif number == signal.SIGINT:
+                loop.add_signal_handler(number, self._ctrl_c)
+            else:
+                loop.add_signal_handler(number, self._terminate, int(number))
 
     # -- sessions ---------------------------------------------------------------------------------
 
@@ -93,6 +125,7 @@ class Plain:
 
         session = await asyncio.to_thread(build)
         self._registry = build_registry()
+        self._conversation.adopt(session, self._registry, self._options)
         self._transcript = Transcript(self._columns, animated=False)
         self._transcript.cwd = str(session.cwd)
         self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
@@ -101,7 +134,19 @@ class Plain:
         self._welcome(session)
         for envelope in earlier:
             self._print(self._transcript.feed(envelope.event))
-        session.subscribe(self._on)
+        self._unsubscribe = session.subscribe(self._on)
+
+    def _go_on(self, session: Session) -> None:
+        """Take over a session from another front end."""
+        from xun_cli.render.transcript import Transcript
+
+        self._session, self._registry = session, self._conversation.registry
+        self._transcript = Transcript(self._columns, animated=False)
+        lines = self._conversation.catch_up(self._transcript, seen=self._seen)
+        self._say("Line by line from here on. /tui inline or /tui full goes back, /quit leaves.")
+        self._print(lines)
+        self._unsubscribe = session.subscribe(self._on)
+        self._ask_next()
 
     def _welcome(self, session: Session) -> None:
         from xun_cli._version import __version__
@@ -289,10 +334,20 @@ class Plain:
             await self._submit(str(result.data))
         elif result.action == "copy":
             self._say(str(result.data))
+        elif result.action == "switch":
+            self._change_to(str(result.data))
         elif result.action == "new_session":
             await self._replace(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
         elif result.action == "resume":
             await self._replace(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+
+    def _change_to(self, name: str) -> None:
+        if name in ("", "plain"):
+            self._say("This is the plain front end. /tui inline draws a prompt, /tui full takes the whole terminal.")
+        elif not can_draw():
+            self._say(f"This terminal can't show the {name} front end.")
+        else:
+            self._switch, self._leaving = name, True
 
     def _context(self) -> CommandContext:
         from xun_cli.commands.registry import CommandContext

@@ -1,4 +1,4 @@
-"""From options to a running front end: settings, trust, model, then headless, plain or inline."""
+"""From options to a running front end: settings, trust, model, then headless or one that a person sees."""
 
 from __future__ import annotations
 
@@ -132,13 +132,10 @@ def _interactive(options: StartOptions, settings: Settings, places: Places) -> i
     _settle_resume(options, places)
     _warn_of_folder(options)
     build = _builder(options, settings, places)
-    if wants_plain(settings):
-        from xun_cli.plain import run_plain
+    from xun_cli.driver import Start, run_front_ends
 
-        return run_plain(options, settings, places, build)
-    from xun_cli.repl import run_repl
-
-    return run_repl(options, settings, places, build)
+    first = "plain" if wants_plain(settings) else settings.ui.mode
+    return run_front_ends(Start(options, settings, places, build), first)
 
 
 def _builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
@@ -158,8 +155,9 @@ def wants_plain(settings: Settings) -> bool:
     """Tell whether this terminal, or the settings, ask for the line-based front end."""
     if settings.ui.mode == "plain" or settings.ui.screen_reader or os.environ.get("ACCESSIBLE"):
         return True
-    terminals = sys.stdin.isatty() and sys.stdout.isatty()
-    return not terminals or os.environ.get("TERM", "") in ("", "dumb", "unknown")
+    from xun_cli.frontend.host import can_draw
+
+    return not can_draw()
 
 
 def _settle_resume(options: StartOptions, places: Places) -> None:

@@ -33,7 +33,7 @@ permissions
   --policy FILE        lists as `xun policy export` writes them  (default: none)
   --auto-confirm       give ordinary questions their default  (default: off)
 screen
-  --tui MODE           inline or plain  (default: inline)
+  --tui MODE           inline, full or plain  (default: inline)
   --screen-reader, --no-color, --debug  (default: off)
 headless: -p, --print, or run; stdin is added to the prompt
   --output FORMAT      text, json, stream-json  (default: text)

@@ -1,6 +1,6 @@
-"""Runs the inline front end with a scripted session, for tests on a real terminal.
+"""Runs the inline or full-screen front end with a scripted session, for tests on a real terminal.
 
-Usage: repl_demo.py FOLDER [--delay SECONDS] [--model NAME] [--prompt TEXT]
+Usage: repl_demo.py FOLDER [--tui full] [--delay SECONDS] [--model NAME] [--prompt TEXT]
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ def main() -> int:
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--prompt", default="")
     parser.add_argument("--modules", default="", help="write the names of the modules loaded before the build")
+    parser.add_argument("--tui", default="inline")
     parser.add_argument("--crash", action="store_true", help="the session fails with an error of ours")
     args = parser.parse_args()
 
+    from xun_cli.driver import Start, run_front_ends
     from xun_cli.options import StartOptions
     from xun_cli.places import Places
-    from xun_cli.repl import run_repl
     from xun_cli.settings import Settings
 
     folder = Path(args.folder)
@@ -45,7 +46,8 @@ def main() -> int:
         return session
 
     options = StartOptions(prompt=args.prompt, cwd=folder)
-    return run_repl(options, Settings(), Places.from_environment(), build, rebuild=build)  # type: ignore[arg-type]
+    start = Start(options, Settings(), Places.from_environment(), build, build)  # type: ignore[arg-type]
+    return run_front_ends(start, args.tui)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from xun_cli.frontend.host import Host, Nobody
+from xun_cli.frontend.journal import Journal, Make
 from xun_cli.frontend.own_questions import OwnQuestions
 from xun_cli.frontend.pump import EventPump
 from xun_cli.frontend.threads import in_thread
@@ -30,66 +33,42 @@ REPLAYED_TURNS = 10
 """Turns that are shown again after a resume or a redraw."""
 
 
-class Host(Protocol):
-    """What a conversation needs of the terminal."""
-
-    def show(self, lines: Iterable[Line]) -> None:
-        """Print finished lines above the live region."""
-
-    def refresh(self) -> None:
-        """Draw the live region again, soon."""
-
-    def questions_changed(self) -> None:
-        """Look at the open questions again."""
-
-    def finish(self, code: int) -> None:
-        """Leave with an exit code."""
-
-    def clear_screen(self) -> None:
-        """Scroll everything up, out of sight."""
-
-    def copy(self, text: str) -> None:
-        """Put *text* into the clipboard and say how."""
-
-    def turn_ended(self) -> None:
-        """A turn is over."""
-
-
 class Conversation:
-    """The session of one front end, and the one after it.
+    """The sessions of one process, one after the other; front ends attach to it and detach from it.
 
     Args:
-        host: The terminal.
-        transcript: Turns events into lines.
         options, settings, places: As xun was started.
         build: Makes the session; runs in a thread.
         rebuild: Makes another session of changed options; runs in a thread.
-        columns: Gives the width.
+        clock: Gives seconds; that of the transcripts.
     """
 
     def __init__(
         self,
-        host: Host,
-        transcript: Transcript,
         *,
         options: StartOptions,
         settings: Settings,
         places: Places,
         build: Callable[[], Session],
         rebuild: Callable[[StartOptions], Session],
-        columns: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session: Session | None = None
         self.registry: Registry | None = None
-        self._host, self._transcript, self._columns = host, transcript, columns
+        self.journal = Journal()
+        self._clock = clock
+        self._host: Host = Nobody()
+        self._columns: Callable[[], int] = lambda: 80
+        self._transcript = Transcript(self._columns, clock=clock)
         self._options, self._settings, self._places = options, settings, places
         self._build, self._rebuild = build, rebuild
-        self._pump = EventPump(self._draw, host.refresh)
+        self._pump = EventPump(self._draw, lambda: self._host.refresh())
         self._loop = asyncio.get_running_loop()
         self._held: list[Draft] = []
         self._opening = True
         self._unsubscribe: Callable[[], None] = lambda: None
-        self.own = OwnQuestions(host.questions_changed)
+        self._started = False
+        self.own = OwnQuestions(lambda: self._host.questions_changed())
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: list[asyncio.Task[None]] = []
 
@@ -101,9 +80,75 @@ class Conversation:
         return len(self._held)
 
     def start(self) -> None:
-        """Build the session in a thread and go on when it is there."""
-        self.spawn(self._pump.run())
-        self.spawn(self._begin(self._build))
+        """Build the session in a thread and go on when it is there; a second call does nothing."""
+        if not self._started:
+            self._started = True
+            self.spawn(self._pump.run())
+            self.spawn(self._begin(self._build))
+
+    def adopt(self, session: Session, registry: Registry, options: StartOptions) -> None:
+        """Take a session that a front end of another kind has opened; blocking nothing."""
+        if not self._started:
+            self._started = True
+            self.spawn(self._pump.run())
+        self._opening, self._options = False, options
+        if session is not self.session:
+            self._take(session, registry)
+
+    def attach(
+        self, host: Host, transcript: Transcript, columns: Callable[[], int], *, seen: int = 0, newest: int = 0
+    ) -> list[Line]:
+        """Let *host* show what goes on from now on, and return what it has to show first.
+
+        Args:
+            host: The terminal.
+            transcript: A fresh one; it is brought to where the conversation is.
+            columns: Gives the width.
+            seen: The last entry of the journal that stands there already.
+            newest: Without *seen*: the entries from whose turn on it is drawn.
+        """
+        self._host, self._transcript, self._columns = host, transcript, columns
+        lines = self.catch_up(transcript, seen=seen, newest=newest)
+        host.questions_changed()
+        return lines
+
+    def catch_up(self, transcript: Transcript, *, seen: int = 0, newest: int = 0) -> list[Line]:
+        """Bring a fresh *transcript* to where the conversation is; returns what was not *seen* yet."""
+        self._pump.flush()
+        if self.session is not None:
+            transcript.cwd, transcript.label = str(self.session.cwd), _label(self.session)
+        lines: list[Line] = []
+        begin = self.journal.turn_start(seen or max(0, self.journal.last - newest))
+        for entry in self.journal.entries[begin:]:
+            drawn = entry.draw(transcript)
+            if entry.number > seen:
+                lines += drawn
+        if self.session is not None:
+            transcript.set_todos(self.session.todos)
+            transcript.set_queue(tuple(self.session.queue))
+            for request in self.session.pending():
+                transcript.attach_files(request.agent, request.call_id, request.files)
+        return lines
+
+    def detach(self) -> int:
+        """Let no front end show what goes on; returns the newest entry that was shown."""
+        self._pump.flush()
+        self._host = Nobody()
+        return self.journal.mark()
+
+    @property
+    def ended(self) -> int | None:
+        """The exit code when the conversation ended while nobody was attached."""
+        return self._host.code if isinstance(self._host, Nobody) else None
+
+    def finish(self, code: int) -> None:
+        """End whatever front end is attached."""
+        self._host.finish(code)
+
+    def own_lines(self, make: Make) -> None:
+        """Show something of ours, and keep it for the next front end."""
+        self.journal.add_own(make, self._clock())
+        self._host.show(make(self._transcript))
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the rest; an error of ours ends the front end."""
@@ -134,7 +179,8 @@ class Conversation:
             session = await in_thread(build)
             registry = self.registry or await in_thread(_registry)
         except (XunError, OSError) as error:
-            self._host.show(self._transcript.note(str(error), BAD, "✗"))
+            text = str(error)
+            self.own_lines(lambda transcript: transcript.note(text, BAD, "✗"))
             if first:
                 self._host.finish(3)
                 return
@@ -151,9 +197,10 @@ class Conversation:
         old, self.session, self.registry = self.session, session, registry
         self._unsubscribe()
         self._pump.clear()
+        self.journal.reset()
         self._transcript.reset()
         self._transcript.cwd = str(session.cwd)
-        self._label(session)
+        self._transcript.label = _label(session)
         self._unsubscribe = session.subscribe(self._pump.put)
         if old is not None:
             self._closing.append(self._loop.create_task(old.close()))
@@ -161,24 +208,25 @@ class Conversation:
         self._host.questions_changed()
         self._host.refresh()
 
-    def _label(self, session: Session) -> None:
-        """Let each answer of a model that is none say so; the model may change between turns."""
-        self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
-
     def _replay(self, session: Session) -> None:
         """Show the last turns of a resumed session, and what its start has to say."""
         history = session.history()
         starts = [at for at, item in enumerate(history) if item.event.type == "session.started"]
         begin = starts[-1] if starts else len(history)
-        if any(item.turn for item in history[:begin]):
-            self._host.show(self._redrawn(history[:begin]))
-            self._host.show(self._transcript.note(_resumed(session, history[:begin])))
+        resumed = any(item.turn for item in history[:begin])
+        for item in history[:begin] if resumed else []:
+            if item.turn:
+                self.journal.add_event(item.event, 0.0)
+        self._host.opened(lambda: self._redrawn(history[:begin]) if resumed else [])
+        if resumed:
+            text = _resumed(session, history[:begin])
+            self.own_lines(lambda transcript: _begun_anew(transcript, text))
         for envelope in history[begin:]:
-            self._host.show(self._transcript.feed(envelope.event))
+            self._show(envelope.event)
         self._transcript.set_todos(session.todos)
         if self._transcript.label:
-            text = "No model is connected: rules answer, not a model. `xun setup` or /model connects one."
-            self._host.show(self._transcript.note(text))
+            said = "No model is connected: rules answer, not a model. `xun setup` or /model connects one."
+            self.own_lines(lambda transcript: transcript.note(said))
 
     def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
         """Return the last turns drawn again for the present width, apart from what is open now."""
@@ -195,15 +243,20 @@ class Conversation:
         main = event.agent == "main"
         ended = main and event.type == "turn.completed"
         if ended and self.session is not None:
-            self._label(self.session)
-        self._host.show(self._transcript.feed(event))
+            self._transcript.label = _label(self.session)
+        self._show(event)
         if event.type in ("approval.requested", "approval.resolved"):
-            self._attach()
+            self._attach_files()
             self._host.questions_changed()
         elif ended:
             self._host.turn_ended()
 
-    def _attach(self) -> None:
+    def _show(self, event: Event) -> None:
+        now = self._clock()
+        self.journal.add_event(event, now)
+        self._host.show(self._transcript.feed(event, at=now))
+
+    def _attach_files(self) -> None:
         for request in self.session.pending() if self.session is not None else []:
             self._transcript.attach_files(request.agent, request.call_id, request.files)
 
@@ -271,10 +324,9 @@ class Conversation:
         context = self.context()
         if context is None or self.registry is None:
             return
-        self._host.show(self._transcript.typed(line))
+        self.own_lines(lambda transcript: transcript.typed(line))
         result = await self.registry.run(context, line)
-        lines = [row for output in result.outputs for row in [*output_lines(output, self._columns()), []]][:-1]
-        self._host.show(self._transcript.say(lines))
+        self.own_lines(lambda transcript: transcript.say(_output_rows(result, transcript.columns)))
         await self._act(result)
 
     async def _act(self, result: CommandResult) -> None:
@@ -286,6 +338,8 @@ class Conversation:
             self._host.show(self._redrawn(self.session.history() if self.session is not None else []))
         elif result.action == "clear_screen":
             self._host.clear_screen()
+        elif result.action == "switch":
+            self._host.switch(str(result.data))
         elif result.action == "copy":
             self._host.copy(str(result.data))
         elif result.action == "new_session":
@@ -295,14 +349,14 @@ class Conversation:
 
     async def _change(self, options: StartOptions) -> None:
         """Go on with another session in the same process; the old one is kept."""
-        self._host.show(self._transcript.note("opening the session …"))
+        self.own_lines(lambda transcript: transcript.note("opening the session …"))
         self._opening = True
         self._options = options
         before = self.session
         await self._begin(lambda: self._rebuild(options), first=False)
         if before is not None and before is not self.session and options.resume is None:
             back = f"; /resume {before.name or before.id} goes back" if before.store is not None and before.turn else ""
-            self._host.show(self._transcript.note(f"a new session{back}"))
+            self.own_lines(lambda transcript: transcript.note(f"a new session{back}"))
 
     def steer(self, draft: Draft) -> bool:
         """Send *draft* into the running turn; False when none runs."""
@@ -330,7 +384,22 @@ class Conversation:
 
     def warn(self, text: str) -> None:
         """Show a warning of the front end."""
-        self._host.show(self._transcript.note(text, WARN, "!"))
+        self.own_lines(lambda transcript: transcript.note(text, WARN, "!"))
+
+
+def _label(session: Session) -> str:
+    """Let each answer of a model that is none say so; the model may change between turns."""
+    return session.model_name if session.model_name.startswith("demo") else ""
+
+
+def _begun_anew(transcript: Transcript, text: str) -> list[Line]:
+    """Say that a session goes on; what a process that was killed has left open is open no more."""
+    transcript.reset()
+    return transcript.note(text)
+
+
+def _output_rows(result: CommandResult, columns: int) -> list[Line]:
+    return [row for output in result.outputs for row in [*output_lines(output, columns), []]][:-1]
 
 
 def _resumed(session: Session, history: Sequence[Envelope]) -> str:

@@ -49,6 +49,11 @@ class EventPump:
         """Drop what is not drawn yet: its session is gone."""
         self._events.clear()
 
+    def flush(self) -> None:
+        """Draw everything that waits, at once."""
+        while self._events:
+            self._draw(self._next())
+
     async def run(self) -> None:
         """Draw events until cancelled; at rest nothing runs."""
         while True:

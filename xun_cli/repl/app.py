@@ -19,9 +19,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from xun_cli._version import __version__
+from xun_cli.frontend.actions import Hint
 from xun_cli.frontend.clipboard import copy_text
-from xun_cli.frontend.conversation import Conversation
 from xun_cli.frontend.dialog import Dialog
+from xun_cli.frontend.notify import Notifier
+from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
 from xun_cli.frontend.threads import in_thread
 from xun_cli.render.live import FRAME
@@ -29,13 +31,12 @@ from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut, cut_left, line_width
 from xun_cli.render.transcript import Transcript
-from xun_cli.repl.actions import Hint, KeyActions
+from xun_cli.repl.actions import KeyActions
 from xun_cli.repl.bindings import key_map, register_sequences
 from xun_cli.repl.completion import InputCompleter
 from xun_cli.repl.composer import Composer
 from xun_cli.repl.history import PrivateHistory
 from xun_cli.repl.keys import make_bindings
-from xun_cli.repl.notify import Notifier
 from xun_cli.repl.screen import InlineRenderer
 from xun_cli.repl.view import View
 
@@ -43,74 +44,41 @@ if TYPE_CHECKING:
     from prompt_toolkit.input import Input
 
     from xun_cli.options import StartOptions
-    from xun_cli.places import Places
-    from xun_cli.session.session import Session
     from xun_cli.settings import Settings
 
 
 GONE = 129
 """The exit code when the terminal went away, as a shell reports SIGHUP."""
 
+INLINE = "This is the inline front end. /tui full takes the whole terminal, /tui plain prints line by line."
+"""What /tui answers here."""
+
 _TERMINAL_GONE = frozenset({errno.EIO, errno.ENXIO})
 """What reading or writing a terminal that was closed gives; such an end is no fault of xun."""
 
 
-def run_repl(
-    options: StartOptions,
-    settings: Settings,
-    places: Places,
-    build: Callable[[], Session],
-    *,
-    rebuild: Callable[[StartOptions], Session] | None = None,
-) -> int:
-    """Run the inline front end until the person leaves, and return the exit code.
-
-    The prompt is drawn and takes keys before *build* starts in a thread.
+class Repl:
+    """The application: owns the terminal while it runs.
 
     Args:
         options: As xun was started.
         settings: The settings in force.
-        places: The user's files.
-        build: Makes the session of this start.
-        rebuild: Makes another session, for ``/clear`` and ``/resume``; None: by the composition root.
+        carried: The conversation, and what the front end before has left.
+        keyboard, output: The terminal.
+        clock: Gives seconds.
     """
-
-    def compose(changed: StartOptions) -> Session:
-        from xun_cli.compose import build_session
-
-        return build_session(changed, settings, interactive=True)
-
-    async def main() -> tuple[int, str]:
-        repl = Repl(options, settings, places, build, rebuild or compose)
-        return await repl.run()
-
-    code, farewell = asyncio.run(main())
-    try:
-        if farewell:
-            sys.stdout.write(farewell + "\n")
-        sys.stdout.flush()
-    except OSError:
-        # Nobody reads this terminal any more; what is left in the buffer must not fail at the exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
-
-
-class Repl:
-    """The application: owns the terminal while it runs."""
 
     def __init__(
         self,
         options: StartOptions,
         settings: Settings,
-        places: Places,
-        build: Callable[[], Session],
-        rebuild: Callable[[StartOptions], Session],
+        carried: Carried,
         *,
         keyboard: Input | None = None,
         output: Output | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._options, self._settings, self._clock = options, settings, clock
+        self._options, self._settings, self._carried, self._clock = options, settings, carried, clock
         self._output = output or terminal_output()
         self._color = options.color and not os.environ.get("NO_COLOR")
         self._error: BaseException | None = None
@@ -118,18 +86,9 @@ class Repl:
         self._branch = ""
         self._ticking = False
         self.transcript = Transcript(self._columns, clock=clock, animated=settings.ui.animations)
-        self.conversation = Conversation(
-            self,
-            self.transcript,
-            options=options,
-            settings=settings,
-            places=places,
-            build=build,
-            rebuild=rebuild,
-            columns=self._columns,
-        )
-        self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._output)
-        self.composer = self._make_composer(places)
+        self.conversation = carried.conversation
+        self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._write)
+        self.composer = self._make_composer()
         self.dialog = self._make_dialog()
         self.view = self._make_view()
         self.app = self._application(keyboard)
@@ -145,13 +104,16 @@ class Repl:
             hints=self._settings.ui.hints,
         )
 
-    def _make_composer(self, places: Places) -> Composer:
-        ui = self._settings.ui
-        history = PrivateHistory(None if self._options.no_session else places.history_file)
+    def _write(self, text: str) -> None:
+        self._output.write_raw(text)
+        self._output.flush()
+
+    def _make_composer(self) -> Composer:
+        history = PrivateHistory(self._carried.history)
         completer = InputCompleter(self._slash, PathOffers(self._options.cwd).offers)
-        return Composer(
-            history, completer, fold_lines=ui.paste_fold_lines, fold_chars=ui.paste_fold_chars, clock=self._clock
-        )
+        composer = Composer(history, completer, folds=self._carried.folds, clock=self._clock)
+        composer.put(self._carried.draft)
+        return composer
 
     def _make_dialog(self) -> Dialog:
         return Dialog(
@@ -166,11 +128,11 @@ class Repl:
     def _columns(self) -> int:
         return self._output.get_size().columns
 
-    def _application(self, keyboard: Input | None) -> Application[int]:
+    def _application(self, keyboard: Input | None) -> Application[int | Switch]:
         register_sequences()
         keys = key_map(self._settings.keys)
         self._key_problems = keys.problems
-        app: Application[int] = Application(
+        app: Application[int | Switch] = Application(
             layout=self.view.layout,
             key_bindings=make_bindings(keys, self._actions(), self.composer, self.dialog, self.view),
             style=Style([]),
@@ -204,31 +166,46 @@ class Repl:
             clock=self._clock,
         )
 
-    async def run(self) -> tuple[int, str]:
-        """Run until the end; returns the exit code and the last line to print."""
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self._failed)
-        if sys.platform != "win32":
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, self.finish, 128 + number)
-            loop.add_signal_handler(signal.SIGCONT, self._continued)
-        self.show(self.transcript.say(self._welcome(), "welcome"))
+    async def run(self) -> Leave | Switch:
+        """Run until the person leaves or wants another front end."""
+        self._signals()
+        if not self._carried.seen:
+            self.show(self.transcript.say(self._welcome(), "welcome"))
+        missed = self.conversation.attach(self, self.transcript, self._columns, seen=self._carried.seen)
+        self.show(missed)
         for problem in self._key_problems:
             self.conversation.warn(problem)
-        code = 1
+        outcome: int | Switch = 1
         try:
-            code = await self.app.run_async(pre_run=self._drawn_soon, set_exception_handler=False)
+            outcome = await self.app.run_async(pre_run=self._drawn_soon, set_exception_handler=False)
         except (EOFError, OSError):
-            code = GONE
+            outcome = GONE
         finally:
+            self._carried.draft = self.composer.text
+            self._carried.seen = self.conversation.detach()
             with suppress(OSError):
                 self.notifier.stop()
-                self._output.write_raw(self.screen.take_above())
-                self._output.flush()
-            await self.conversation.close(code)
+                self._write(self.screen.take_above())
+            self._signals(own=False)
+            if not isinstance(outcome, Switch):
+                await self.conversation.close(outcome)
         if self._error is not None:
             raise self._error
-        return code, self._farewell()
+        return outcome if isinstance(outcome, Switch) else Leave(outcome, self._farewell())
+
+    def _signals(self, *, own: bool = True) -> None:
+        """Handle signals here, or no more."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._failed if own else None)
+        if sys.platform == "win32":
+            return
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCONT):
+            if not own:
+                loop.remove_signal_handler(number)
+            elif number == signal.SIGCONT:
+                loop.add_signal_handler(number, self._continued)
+            else:
+                loop.add_signal_handler(number, self.finish, 128 + number)
 
     def _drawn_soon(self) -> None:
         """Start everything heavy once the prompt has been drawn for the first time."""
@@ -273,10 +250,24 @@ class Repl:
         self.view.sync_focus()
         self.refresh()
 
+    def opened(self, earlier: Callable[[], list[Line]]) -> None:
+        """Show the last turns of a session that goes on."""
+        self.show(earlier())
+
     def finish(self, code: int) -> None:
         """Leave with *code*."""
+        self._end(code)
+
+    def switch(self, to: str) -> None:
+        """Give way to another front end."""
+        if to in ("", "inline"):
+            self.conversation.own_lines(lambda transcript: transcript.note(INLINE))
+        else:
+            self._end(Switch(to))
+
+    def _end(self, outcome: int | Switch) -> None:
         if self.app.is_running and not self.app.is_done:
-            self.app.exit(result=code)
+            self.app.exit(result=outcome)
 
     def clear_screen(self) -> None:
         """Scroll everything into the scrollback; nothing is erased."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
@@ -14,14 +13,12 @@ from prompt_toolkit.history import History
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
 from xun_cli.frontend.draft import Draft
+from xun_cli.frontend.folds import Folds
 from xun_cli.render.safe import hides_something
 from xun_cli.render.text import WARN
 
 PASTE_GUARD = 0.3
 """Seconds after a paste in which Enter runs no command: faster than a person who has read it."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_FOLD = re.compile(r"\[pasted #(\d+): [\d,]+ (?:lines|characters)\]")
 
 
 class Composer:
@@ -30,8 +27,7 @@ class Composer:
     Args:
         history: What was typed before.
         completer: Offers completions while typing.
-        fold_lines: A paste of more lines is shown folded.
-        fold_chars: A paste of more characters is shown folded.
+        folds: The folded pastes; None begins with none.
         on_change: Called when the text changes.
         clock: Gives seconds.
     """
@@ -41,15 +37,12 @@ class Composer:
         history: History,
         completer: Completer,
         *,
-        fold_lines: int = 15,
-        fold_chars: int = 1000,
+        folds: Folds | None = None,
         on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock, self._pasted_at = clock, float("-inf")
-        self._folds: dict[str, str] = {}
-        self._count = 0
-        self._limits = (fold_lines, fold_chars)
+        self.folds = folds or Folds()
         self.buffer = Buffer(
             history=history,
             completer=completer,
@@ -76,15 +69,7 @@ class Composer:
     def paste(self, raw: str) -> None:
         """Insert pasted text at the cursor: line ends become newlines, much text is shown folded."""
         self._pasted_at = self._clock()
-        text = raw.replace("\r\n", "\n").replace("\r", "\n")
-        lines, chars = self._limits
-        count = text.count("\n") + 1
-        if count > lines or len(text) > chars:
-            self._count += 1
-            size = f"{count:,} lines" if count > lines else f"{len(text):,} characters"
-            mark = f"[pasted #{self._count}: {size}]"
-            self._folds[mark] = text
-            text = mark
+        text = self.folds.fold(raw)
         self.buffer.insert_text(text, fire_event=False)  # no completion for what was pasted
 
     def take(self) -> Draft:
@@ -104,12 +89,8 @@ class Composer:
         return Draft(text, shown if text != shown else "")
 
     def expand(self, shown: str) -> str:
-        """Return *shown* with every folded paste in full, as text that can be encoded.
-
-        A terminal that sends bytes that are no UTF-8 leaves lone surrogates behind.
-        """
-        text = _FOLD.sub(lambda match: self._folds.get(match.group(), match.group()), shown)
-        return _SURROGATE.sub("\ufffd", text)
+        """Return *shown* with every folded paste in full, as text that can be encoded."""
+        return self.folds.expand(shown)
 
     def put(self, text: str) -> None:
         """Replace the draft."""
@@ -117,13 +98,8 @@ class Composer:
 
     def backspace(self, count: int = 1) -> None:
         """Delete before the cursor; a folded paste goes as a whole."""
-        before = self.buffer.document.text_before_cursor
-        if before.endswith("]"):
-            folds = [match for match in _FOLD.finditer(before) if match.end() == len(before)]
-            if folds and folds[0].group() in self._folds:
-                self.buffer.delete_before_cursor(len(folds[0].group()))
-                return
-        self.buffer.delete_before_cursor(count)
+        mark = self.folds.ending(self.buffer.document.text_before_cursor)
+        self.buffer.delete_before_cursor(len(mark) or count)
 
     def newline(self) -> None:
         """Insert a newline; a backslash right before the cursor that asked for it goes."""

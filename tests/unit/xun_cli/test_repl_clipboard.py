@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 from xun_cli.frontend.clipboard import OSC52_LIMIT, copy_text
-from xun_cli.repl.notify import Notifier
+from xun_cli.frontend.notify import Notifier
 
 
 def copied(text: str, **env: str) -> tuple[str, str]:
@@ -55,7 +55,7 @@ class Paper:
 
 def test_a_notification_only_when_nobody_looks() -> None:
     paper = Paper()
-    notifier = Notifier("auto", "unfocused", paper)  # type: ignore[arg-type]
+    notifier = Notifier("auto", "unfocused", paper.write_raw)
     notifier.waiting("x")
     notifier.focused = True
     notifier.waiting("x")
@@ -67,13 +67,13 @@ def test_a_notification_only_when_nobody_looks() -> None:
 
 def test_osc_9_holds_no_foreign_control() -> None:
     paper = Paper()
-    Notifier("osc9", "always", paper).waiting("a\x07\x1b]52;c;Q\x07")  # type: ignore[arg-type]
+    Notifier("osc9", "always", paper.write_raw).waiting("a\x07\x1b]52;c;Q\x07")
     assert paper.text == "\x1b]9;a<U+0007><U+001B>]52;c;Q<U+0007>\x07"
 
 
 def test_off_is_off() -> None:
     paper = Paper()
-    notifier = Notifier("off", "always", paper)  # type: ignore[arg-type]
+    notifier = Notifier("off", "always", paper.write_raw)
     notifier.start()
     notifier.waiting("x")
     assert paper.text == ""

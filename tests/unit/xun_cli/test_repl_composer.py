@@ -8,6 +8,7 @@ from pathlib import Path
 from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.history import InMemoryHistory
 
+from xun_cli.frontend.history import InputHistory
 from xun_cli.repl.bindings import DEFAULTS, key_map
 from xun_cli.repl.composer import Composer
 from xun_cli.repl.history import PrivateHistory
@@ -66,25 +67,25 @@ def test_a_backslash_before_a_newline_goes() -> None:
 
 def test_history_is_private_and_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "state" / "history"
-    history = PrivateHistory(path)
+    history = PrivateHistory(InputHistory(path))
     for text in ("first", "two\nlines", "umlaut ä \ud800"):
         history.store_string(text)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(PrivateHistory(path).load_history_strings()) == ["umlaut ä \ud800", "two\nlines", "first"]
+    assert list(PrivateHistory(InputHistory(path)).load_history_strings()) == ["umlaut ä \ud800", "two\nlines", "first"]
 
 
 def test_a_damaged_history_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = tmp_path / "history"
     path.write_bytes(b'"good"\n{"no": 1}\n\x00\x00broken\n"also"\n"torn')
-    assert list(PrivateHistory(path).load_history_strings()) == ["also", "good"]
+    assert list(PrivateHistory(InputHistory(path)).load_history_strings()) == ["also", "good"]
 
 
 def test_a_history_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     folder.mkdir()
-    history = PrivateHistory(folder)
+    history = PrivateHistory(InputHistory(folder))
     history.store_string("x")
-    assert list(history.load_history_strings()) == []
+    assert list(history.load_history_strings()) == ["x"]
 
 
 def test_keys_can_be_changed_and_taken_away() -> None:

@@ -17,6 +17,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from tests.fakes.scripted_session import ScriptedSession
 from xun import events as ev
+from xun_cli.driver import Start, carried
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.repl.app import GONE, Repl
@@ -64,15 +65,14 @@ async def running(
     output = Vt100_Output(written, lambda: Size(rows=ROWS, columns=COLUMNS), term="xterm")
     output.enable_cpr = False
     with create_pipe_input() as keyboard:
-        repl = Repl(
+        start = Start(
             StartOptions(cwd=tmp_path),
             settings or Settings(),
             places,
             lambda: session,  # type: ignore[arg-type,return-value]
             lambda options: session,  # type: ignore[arg-type,return-value]
-            keyboard=keyboard,
-            output=output,
         )
+        repl = Repl(start.options, start.settings, carried(start), keyboard=keyboard, output=output)
         sheet = Sheet(repl, session, keyboard, written)
         await sheet.shows("scripted · ask")
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prompt_toolkit.output import Output
+from collections.abc import Callable
 
 from xun_cli.render.safe import safe
 
@@ -15,35 +15,33 @@ class Notifier:
     Args:
         how: auto, bell, osc9 or off; auto is the bell.
         when: unfocused or always.
-        output: The terminal.
+        write: Writes to the terminal at once, as it is.
+        reports: Switch the terminal's focus reports on and off here; False where the UI library does it.
     """
 
-    def __init__(self, how: str, when: str, output: Output) -> None:
-        self._how, self._when, self._output = how, when, output
+    def __init__(self, how: str, when: str, write: Callable[[str], None], *, reports: bool = True) -> None:
+        self._how, self._when, self._write, self._reports = how, when, write, reports
         self._on = False
         self.focused: bool | None = None
         """None until the terminal has reported; then nobody is disturbed."""
 
     def start(self) -> None:
         """Switch focus reports on."""
-        if self._how != "off" and not self._on:
+        if self._reports and self._how != "off" and not self._on:
             self._on = True
-            self._output.write_raw(_ON)
-            self._output.flush()
+            self._write(_ON)
 
     def stop(self) -> None:
         """Switch focus reports off."""
         if self._on:
             self._on = False
-            self._output.write_raw(_OFF)
-            self._output.flush()
+            self._write(_OFF)
 
     def waiting(self, text: str) -> None:
         """Ring, or show a notification that holds *text*."""
         if self._how == "off" or (self._when == "unfocused" and self.focused is not False):
             return
         if self._how == "osc9":
-            self._output.write_raw(f"\x1b]9;{safe(text, multiline=False, prompt=True)[:120]}\x07")
+            self._write(f"\x1b]9;{safe(text, multiline=False, prompt=True)[:120]}\x07")
         else:
-            self._output.write_raw("\x07")
-        self._output.flush()
+            self._write("\x07")
