@@ -96,11 +96,13 @@ def real_path(path: str, *, follow: bool = True) -> RealPath:
         PathInvalid: A loop of links (kind ``symlink_loop``), a file used as a folder (``not_dir``),
             ``..`` after a missing folder (``missing``), or a folder that may not be searched (``denied``).
     """
-    if not follow and len(path) > 1:
-        path = path.rstrip("/")
-    walk = _Walk(path)
+    # A slash at the end of a link's name still means the link.
+    as_folder = not follow and len(path) > 1 and path.endswith("/")
+    walk = _Walk(path.rstrip("/") if as_folder else path)
     while walk.todo:
         walk.step(follow)
+    if as_folder:
+        walk.require_folder()
     return RealPath(walk.current or "/", walk.exists)
 
 
@@ -136,6 +138,12 @@ class _Walk:
             self.current = name
             return
         self._enter(name, follow or any(self.todo))
+
+    def require_folder(self) -> None:
+        """Refuse a regular file where the path says that it is a folder."""
+        found = self._lstat(self.current or "/")
+        if found is not None and not (stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+            self._fail("not_dir", f"{escape_display(self.current)} is a file, not a folder")
 
     def _enter(self, name: str, follow: bool) -> None:
         found = self._lstat(name)
