@@ -128,8 +128,10 @@ def test_no_path_leads_out_of_ten_thousand_trees(room: Room, tree: list[Any], us
 
 # -- all tools agree ------------------------------------------------------------------------------------
 
-STARTS = ("", "./", "in/", "in/../", "../", "BASE/w/", "BASE/out/", "BASE/w/../out/", "BASE/w-2/", "sub/deep/../../",
-          "abs/", "rel/", "gone/", "none/../", "loop/", "/proc/self/root/", "~/", "chain/", "..//w/", "spare/")  # fmt: skip
+STARTS = (
+    "", "./", "in/", "in/../", "../", "BASE/w/", "BASE/out/", "BASE/w/../out/", "BASE/w-2/", "sub/deep/../../", "abs/",
+    "rel/", "gone/", "none/../", "loop/", "/proc/self/root/", "~/", "chain/", "..//w/", "spare/",
+)  # fmt: skip
 ENDS = ("", "x", "new", "in", "in/..", "..", "../..", "out/x", "abs/x", "a\0b", "n" * 256)
 AT_LINK = {"move from", "move to", "copy to", "delete", "patch delete"}
 """What acts on a link itself: asked about paths that end in one they rightly answer otherwise."""
