@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from xun_cli.commands import changes, conversation, health, models, modes, overview, policy, settings, tasks, tools
+from xun_cli.commands import (
+    changes,
+    conversation,
+    frontends,
+    health,
+    look,
+    models,
+    modes,
+    overview,
+    policy,
+    settings,
+    tasks,
+    tools,
+)
 from xun_cli.commands import help as help_family
 from xun_cli.commands.registry import Registry
 
@@ -21,6 +34,8 @@ def build() -> Registry:
         conversation.commands(),
         help_family.commands(registry),
         settings.commands(),
+        look.commands(),
+        frontends.commands(),
         health.commands(),
     )
     for family in families:
