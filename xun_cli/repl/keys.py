@@ -10,9 +10,10 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT, KeyMap
+from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT
 
 if TYPE_CHECKING:
+    from xun_cli.frontend.bindings import KeyMap
     from xun_cli.frontend.dialog import Dialog
     from xun_cli.repl.composer import Composer
     from xun_cli.repl.view import View

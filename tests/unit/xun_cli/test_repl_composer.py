@@ -8,8 +8,9 @@ from pathlib import Path
 from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.history import InMemoryHistory
 
+from xun_cli.frontend.bindings import DEFAULTS
 from xun_cli.frontend.history import InputHistory
-from xun_cli.repl.bindings import DEFAULTS, key_map
+from xun_cli.repl.bindings import key_map
 from xun_cli.repl.composer import Composer
 from xun_cli.repl.history import PrivateHistory
 
