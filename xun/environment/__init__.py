@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from xun.environment.base import Process as Process
     from xun.environment.bubblewrap import BubblewrapEnvironment as BubblewrapEnvironment
     from xun.environment.code_host import run_in_process as run_in_process
+    from xun.environment.confinement import Confinement as Confinement
     from xun.environment.docker import DockerEnvironment as DockerEnvironment
     from xun.environment.local import LocalEnvironment as LocalEnvironment
     from xun.environment.registry import EnvironmentRegistry as EnvironmentRegistry
+    from xun.environment.sandbox import SandboxEnvironment as SandboxEnvironment
 
 _WHERE = {
     "BubblewrapEnvironment": "bubblewrap",
     "CodeFailed": "base",
+    "Confinement": "confinement",
     "DockerEnvironment": "docker",
     "Environment": "base",
     "EnvironmentRegistry": "registry",
     "EnvironmentUnusable": "base",
     "LocalEnvironment": "local",
     "Process": "base",
+    "SandboxEnvironment": "sandbox",
     "run_in_process": "code_host",
 }
 

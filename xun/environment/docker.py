@@ -66,6 +66,7 @@ class DockerEnvironment(WorkspaceFiles):
     """
 
     name = "docker"
+    wall = "container"
 
     def __init__(
         self, workspace: Workspace, image: str = DEFAULT_IMAGE, *, network: bool = False, python: str = "python3"

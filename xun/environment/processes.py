@@ -162,7 +162,7 @@ class LocalProcess:
 
     def kill(self, grace: float = 0.0) -> None:
         """End its group, and what left the group but is its offspring or carries its tag."""
-        offspring = _descendants(self.pid) if self.poll() is None else []
+        offspring = descendants(self.pid) if self.poll() is None else []
         self._table.end(self._popen, grace)
         for number, start in offspring:
             facts = _facts(number)
@@ -201,7 +201,7 @@ def sweep(tag: str) -> None:
             return
 
 
-def _descendants(pid: int) -> list[tuple[int, bytes]]:
+def descendants(pid: int) -> list[tuple[int, bytes]]:
     """Return number and start of the processes below *pid* whose parents still live; Linux only."""
     children: dict[int, list[tuple[int, bytes]]] = {}
     for number in _numbers("/proc"):

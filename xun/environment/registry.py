@@ -71,7 +71,7 @@ class EnvironmentRegistry:
 
 
 def _own() -> dict[str, Factory]:
-    return {"local": local, "docker": docker, "bubblewrap": bubblewrap}
+    return {"local": local, "docker": docker, "bubblewrap": bubblewrap, "sandbox": sandbox}
 
 
 def local(workspace: Workspace, argument: str) -> Environment:
@@ -97,3 +97,12 @@ def bubblewrap(workspace: Workspace, argument: str) -> Environment:
     if argument not in ("", "network"):
         raise ConfigError(f"The environment bubblewrap can be followed by :network only, got {argument!r}.")
     return BubblewrapEnvironment(workspace, network=argument == "network")
+
+
+def sandbox(workspace: Workspace, argument: str) -> Environment:
+    """Make the environment ``sandbox`` or ``sandbox:required``."""
+    from xun.environment.sandbox import SandboxEnvironment
+
+    if argument not in ("", "required"):
+        raise ConfigError(f"The environment sandbox can be followed by :required only, got {argument!r}.")
+    return SandboxEnvironment(workspace, mode="required" if argument else "auto")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import stat
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xun.environment.base import EnvironmentUnusable
+from xun.environment.gitfolders import executable_files, governing, is_repository, wants_worktree_settings
 from xun_policies.paths.private import private_paths
 
 _SECRETS = (
@@ -20,6 +22,9 @@ _SECRETS = (
     ".kube",
     ".azure",
     ".docker",
+    ".colima",
+    ".lima",
+    ".rd",
     ".config/gcloud",
     ".config/gh",
     ".netrc",
@@ -27,7 +32,8 @@ _SECRETS = (
     ".npmrc",
     ".pypirc",
 )
-"""Below the home folder: what no command of an agent needs to read."""
+"""Below the home folder: what no command of an agent needs to read, and sockets of container services."""
+_CHILDREN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,15 @@ class Shield:
 
     def __init__(self) -> None:
         self._made: list[str] = []
+        self._git_folders: set[str] = set()
         self._lock = threading.Lock()
 
-    def pins(self, roots: Iterable[str]) -> list[Pin]:
+    def pins(self, roots: Iterable[str], *, outside: bool = False) -> list[Pin]:
         """Return what to mount over itself, outer paths first.
+
+        Args:
+            roots: The folders of the workspace.
+            outside: Also the repositories that the folders belong to but that are not in them, so that a commit works.
 
         Raises:
             EnvironmentUnusable: One of them is a symbolic link, which a mount can't hold in place.
@@ -62,16 +73,39 @@ class Shield:
         pins: list[Pin] = []
         with self._lock:
             for root in roots:
+                beyond = governing(root) if outside else None
+                if beyond is not None:
+                    pins += self._repository(beyond.common)
+                    if beyond.own != beyond.common and wants_worktree_settings(beyond.common):
+                        pins += self._pin(f"{beyond.own}/config.worktree", folder=False)
                 pins += self._git(os.path.join(root, ".git"))
                 pins += self._pin(os.path.join(root, ".xun"), folder=True)
+                for path in _nested(root):
+                    pins += self._repository(path)
         return pins
 
     def _git(self, path: str) -> list[Pin]:
-        if not os.path.isdir(path) or path in self._made:
-            return self._pin(path, folder=True)
-        inner = [*self._pin(f"{path}/hooks", folder=True), *self._pin(f"{path}/config", folder=False)]
         _refuse_link(path)
-        return [Pin(path, writable=True), *inner]
+        empty = path in self._made and not is_repository(path)
+        return self._pin(path, folder=True) if empty or not os.path.isdir(path) else self._repository(path)
+
+    def _repository(self, path: str) -> list[Pin]:
+        inner = [(f"{path}/hooks", True), (f"{path}/config", False)]
+        if wants_worktree_settings(path):
+            inner.append((f"{path}/config.worktree", False))
+        if any(os.path.islink(name) for name, _ in inner):
+            # A link in it can be replaced as long as anything in it can.
+            return [Pin(path)]
+        for name in ("commondir", "gitdir"):
+            # Where git finds its settings; an empty one would break it, so an absent one is looked after by `look`.
+            if os.path.isfile(f"{path}/{name}"):
+                inner.append((f"{path}/{name}", False))
+        if not os.path.lexists(f"{path}/commondir"):
+            self._git_folders.add(path)
+        pins = [Pin(path, writable=True)]
+        for name, folder in inner:
+            pins += self._pin(name, folder=folder)
+        return pins + [Pin(name) for name in executable_files(path)]
 
     def _pin(self, path: str, *, folder: bool) -> list[Pin]:
         _refuse_link(path)
@@ -87,10 +121,20 @@ class Shield:
             self._made.append(path)
         return [Pin(path)]
 
+    def look(self) -> None:
+        """Remove what a command may have put where nothing could be held: a repository's pointer to other settings."""
+        with self._lock:
+            folders = list(self._git_folders)
+        for folder in folders:
+            with contextlib.suppress(OSError):
+                os.unlink(f"{folder}/commondir")
+
     def close(self) -> None:
         """Remove what `pins` made and nobody filled; nothing may run inside any more."""
+        self.look()
         with self._lock:
             made, self._made = self._made, []
+            self._git_folders.clear()
         for path in reversed(made):
             with contextlib.suppress(OSError):
                 found = os.lstat(path)
@@ -100,11 +144,24 @@ class Shield:
                     os.unlink(path)
 
 
+def _nested(root: str) -> list[str]:
+    """Return the repositories of the folders right below *root*."""
+    try:
+        with os.scandir(root) as entries:
+            names = [
+                entry.path for entry in itertools.islice(entries, _CHILDREN) if entry.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    found = [f"{name}/.git" for name in names if os.path.basename(name) != ".git"]
+    return [path for path in found if is_repository(path) and not os.path.islink(path)]
+
+
 def _refuse_link(path: str) -> None:
     if os.path.islink(path):
         raise EnvironmentUnusable(
             f"{path} is a symbolic link, so a sandbox can't keep it from being replaced; "
-            "make it a real folder, or use the local environment."
+            "make it a real folder, or use no sandbox (xun --sandbox off)."
         )
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_name_is_told(workspace, name):
 
 
 def test_an_unknown_name_comes_with_those_there_are(workspace):
-    with pytest.raises(ConfigError, match="'nowhere'; the environments are bubblewrap, docker, local"):
+    with pytest.raises(ConfigError, match="'nowhere'; the environments are bubblewrap, docker, local, sandbox"):
         EnvironmentRegistry().make("nowhere", workspace)
 
 

@@ -1,0 +1,203 @@
+"""SandboxEnvironment: this machine behind the best wall that it has: bubblewrap, else Landlock, else none."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from xun.environment.base import CallTool, Environment, EnvironmentUnusable, Write
+from xun.environment.bwrap import Bubblewrap
+from xun.environment.confinement import View
+from xun.environment.files import WorkspaceFiles
+from xun.environment.landlock import Landlock
+from xun.environment.local import LocalEnvironment
+from xun.environment.mounts import interpreter_folders
+from xun.environment.processes import LocalProcess
+from xun_policies.shell.environment import child_environment
+from xun_policies.workspace import Workspace
+
+_CACHES = (
+    ("npm_config_cache", ".npm"),
+    ("GOCACHE", ".cache/go-build"),
+    ("UV_CACHE_DIR", ".cache/uv"),
+)
+"""Variables that name the cache of a program that fails where it can't write there, and where that is below home."""
+
+
+class SandboxEnvironment(WorkspaceFiles):
+    """Runs everything behind a wall, which one command at the start has shown to hold.
+
+    Behind both walls all of this machine can be read but keys, credentials and xun's own state; written can be the
+    workspace, a temporary folder that lasts as long as this, and *writable*. There is no network unless a command's
+    view has it. Under bubblewrap, git's hooks and settings and ``.xun`` can't be changed either, and processes end
+    with the command that started them.
+
+    The wall is chosen once and never becomes weaker: when it stops working, commands fail.
+
+    Args:
+        workspace: The folders of the agent.
+        mode: required refuses to run anything where there is no wall; auto runs it without one.
+        network: Every view has the network.
+        writable: More folders that can be written; ``~`` is the home folder, and missing ones are made.
+    """
+
+    name = "sandbox"
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        mode: Literal["auto", "required"] = "auto",
+        network: bool = False,
+        writable: Sequence[str] = (),
+    ) -> None:
+        super().__init__(workspace)
+        self.mode, self.network = mode, network
+        self._view: View = "closed"
+        self._walls = _Walls(workspace, lambda: self._folders, lambda: [*self._writable, *_made(writable)])
+
+    @property
+    def wall(self) -> str:
+        """bubblewrap, landlock or none; the first time this takes as long as a command or two."""
+        return self._walls.chosen()[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is this wall, in one sentence."""
+        return self._walls.chosen()[1]
+
+    def seen_as(self, view: View) -> Environment:
+        """Return this environment with another view; it is closed with this one."""
+        other = copy.copy(self)
+        other._view = view
+        return other
+
+    def spawn(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bool = False,
+    ) -> LocalProcess:
+        """Start a process behind the wall.
+
+        Raises:
+            EnvironmentUnusable: There is no wall although one is required, or it stopped working.
+        """
+        return self._start(command, cwd, env, stdin)
+
+    def _start(
+        self,
+        command: str | Sequence[str],
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+        stdin: bool,
+        readable: Sequence[str] = (),
+    ) -> LocalProcess:
+        walls, folder = self._walls, cwd or self.workspace
+        given = dict(child_environment(os.environ) if env is None else env)
+        if self._view == "outside":
+            return walls.local.spawn(command, cwd=folder, env=given, stdin=stdin)
+        wall, reason = walls.chosen()
+        if wall == "none":
+            if self.mode == "required":
+                raise EnvironmentUnusable(f"A sandbox is required, and this machine has none: {reason}")
+            return walls.local.spawn(command, cwd=folder, env=given, stdin=stdin)
+        view: View = "network" if self.network and self._view == "closed" else self._view
+        if wall == "landlock":
+            walls.add_caches(given, walls.landlock.temporary)
+            return walls.landlock.start(command, folder, given, stdin=stdin, view=view)
+        walls.add_caches(given, "/tmp")
+        return walls.bwrap.start(command, folder, given, stdin=stdin, view=view, readable=readable)
+
+    def run_code(
+        self,
+        code: str,
+        *,
+        tools: Sequence[str],
+        call_tool: CallTool,
+        write: Write,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Run Python code with this interpreter, behind the wall."""
+        from xun.environment.code_host import run_in_process
+
+        def start(argv: Sequence[str]) -> LocalProcess:
+            return self._start(argv, None, env, True, interpreter_folders())
+
+        run_in_process(start, sys.executable, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+
+    def close(self) -> None:
+        """End every process, and remove what the wall needed."""
+        self._walls.close()
+
+
+class _Walls:
+    """The walls of one workspace, shared by all views, and the choice among them."""
+
+    def __init__(
+        self, workspace: Workspace, folders: Callable[[], Sequence[str]], writable: Callable[[], Sequence[str]]
+    ) -> None:
+        self.local = LocalEnvironment(workspace)
+        self.bwrap = Bubblewrap(folders, writable, lasting=True)
+        self.landlock = Landlock(writable)
+        self._writable = writable
+        self._choice: tuple[str, str] | None = None
+        self._lock = threading.Lock()
+
+    def chosen(self) -> tuple[str, str]:
+        """Return the name of the wall, and the reason."""
+        with self._lock:
+            if self._choice is None:
+                self._choice = self._choose()
+            return self._choice
+
+    def _choose(self) -> tuple[str, str]:
+        if sys.platform != "linux":
+            return "none", f"xun knows no wall for {sys.platform}."
+        env = child_environment(os.environ)
+        try:
+            self.bwrap.test(env)
+            return "bubblewrap", f"{self.bwrap.program} works here."
+        except EnvironmentUnusable as exc:
+            first = str(exc)
+        try:
+            self.landlock.test(env)
+            return "landlock", f"Landlock (ABI {self.landlock.version}) works here, and bubblewrap does not: {first}"
+        except EnvironmentUnusable as exc:
+            return "none", f"{first} {exc}"
+
+    def add_caches(self, env: dict[str, str], temporary: str) -> None:
+        """Give the programs that can't do without a cache one in the folder *temporary*."""
+        home = os.path.realpath(env.get("HOME", "/"))
+        for name, usual in _CACHES:
+            place = os.path.join(home, usual)
+            if name not in env and not any(place == root or place.startswith(f"{root}/") for root in self._writable()):
+                env[name] = f"{temporary}/.cache-{name.lower()}"
+
+    def close(self) -> None:
+        """End all that runs, behind whichever wall."""
+        self.local.close()
+        self.bwrap.close()
+        self.landlock.close()
+
+
+def _made(named: Sequence[str]) -> list[str]:
+    folders = []
+    for name in named:
+        path = os.path.realpath(os.path.expanduser(name))
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as exc:
+            raise EnvironmentUnusable(
+                f"The folder {name} of sandbox.writable can't be used: {exc.strerror}; name another, or leave it out."
+            ) from exc
+        folders.append(path)
+    return folders
