@@ -18,8 +18,10 @@ from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.state import EditState
 
-CORPUS = Path(__file__).parent / "corpus" / "edits.jsonl"
-ROWS = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+CORPUS = Path(__file__).parent / "corpus"
+FILES = ("edits.jsonl", "edits_own.jsonl")
+"""The rows that the project was given, and more of the same kinds that were written beside it."""
+ROWS = [json.loads(line) for name in FILES for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()]
 CASES = [
     pytest.param(row, form, id=f"{row['id']}-{form}" if form else row["id"])
     for row in ROWS

@@ -21,7 +21,8 @@ from xun_policies.workspace import Workspace
 
 ROWS = [
     json.loads(line)
-    for line in (Path(__file__).parent / "corpus" / "search.jsonl").read_text("utf-8").split("\n")
+    for name in ("search.jsonl", "search_own.jsonl")
+    for line in (Path(__file__).parent / "corpus" / name).read_text("utf-8").split("\n")
     if line
 ]
 HAVE_RIPGREP = shutil.which("rg") is not None

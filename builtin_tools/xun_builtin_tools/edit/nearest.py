@@ -54,9 +54,9 @@ def _vote(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
 
     where: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
-        where.setdefault(line[:_COMPARED_CHARS].strip(), []).append(index)
+        where.setdefault(_words(line), []).append(index)
     choices = [line for line in where if line]
-    telling = sorted({line.strip(): at for at, line in reversed(list(enumerate(wanted)))}.items(), key=_weight(where))
+    telling = sorted({_words(line): at for at, line in reversed(list(enumerate(wanted)))}.items(), key=_weight(where))
     votes: dict[int, float] = {}
     for line, offset in telling[:_VOTERS]:
         near = process.extract(line, choices, scorer=fuzz.ratio, score_cutoff=_MIN_SCORE, limit=_WINDOWS)
@@ -66,6 +66,11 @@ def _vote(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
                 votes[first] = votes.get(first, 0.0) + score
     ranked = sorted(votes, key=lambda first: (-votes[first], first))
     return ranked[:_WINDOWS]
+
+
+def _words(line: str) -> str:
+    # A tab where the model wrote spaces is no distance: it is what the message must show.
+    return " ".join(line[:_COMPARED_CHARS].split())
 
 
 def _weight(where: dict[str, list[int]]) -> Callable[[tuple[str, int]], tuple[bool, int, int]]:
@@ -82,7 +87,7 @@ def _score(lines: Sequence[str], wanted: Sequence[str], first: int) -> float:
 
     window = [line[:_COMPARED_CHARS] for line in lines[first : first + len(wanted)]]
     equal = sum(have == want for have, want in zip(window, wanted, strict=False))
-    similar = fuzz.ratio("\n".join(window), "\n".join(wanted))
+    similar = fuzz.ratio("\n".join(map(_words, window)), "\n".join(map(_words, wanted)))
     # A window that agrees in whole lines, above all in its first, is the one that the model means.
     head = 5.0 if window and window[0].strip() == wanted[0].strip() else 0.0
     return float(similar) + 20.0 * equal / len(wanted) + head

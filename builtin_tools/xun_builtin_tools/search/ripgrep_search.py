@@ -249,7 +249,11 @@ class RipgrepSearch:
             arguments += [f"--encoding={label}"]
         if request.filter is not None:
             arguments += ["-g", self._filter(place)]
-        return [*arguments, "-e", self._pattern()]
+        arguments += ["-e", self._pattern()]
+        if any("\0" in argument for argument in arguments):
+            # No program can be given one; it is in no text file either.
+            raise Unequal
+        return arguments
 
     def _pattern(self) -> str:
         source = self.request.parsed.source

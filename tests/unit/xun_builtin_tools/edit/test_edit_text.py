@@ -119,6 +119,12 @@ def test_the_message_names_the_nearest_place_the_first_difference_and_its_cause(
     assert "line 3" in text and "1 tab" in text and "4 spaces" in text and "/f" in text
 
 
+def test_spaces_for_a_tab_are_near() -> None:
+    found = error(b"x\na\tb\n", "a    b", "c")
+    assert found.facts["nearest_line"] == 2
+    assert "only blanks differ" in str(found)
+
+
 @pytest.mark.parametrize(
     ("have", "want", "word"),
     [
