@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import live_card, live_output
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ACCENT, DIM, PLAIN, Line, cut, cut_line
+from xun_cli.render.text import ACCENT, DIM, GOOD, PLAIN, Line, cut, cut_line, wrap
 
 if TYPE_CHECKING:
     from xun.events import Retry
@@ -47,22 +47,64 @@ class OpenTurn:
     queue: tuple[str, ...] = ()
 
 
-def live_lines(turn: OpenTurn, columns: int, rows: int, now: float, *, cwd: str, animated: bool) -> list[Line]:
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How a drawing of what is open is to look.
+
+    Attributes:
+        columns: Cells per row.
+        now: The time by the clock of the transcript.
+        cwd: The folder that paths are shown relative to.
+        animated: Whether the spinner moves.
+    """
+
+    columns: int
+    now: float
+    cwd: str
+    animated: bool
+
+    @property
+    def spinner(self) -> str:
+        """The spinner at this moment."""
+        return SPINNER[int(self.now / FRAME) % len(SPINNER)] if self.animated else "●"
+
+
+def live_lines(turn: OpenTurn, rows: int, frame: Frame) -> list[Line]:
     """Draw *turn* in at most *rows* rows; the state of the turn comes first when there is little room."""
     if rows <= 0:
         return []
-    spinner = SPINNER[int(now / FRAME) % len(SPINNER)] if animated else "●"
-    status = _status(turn, columns, now, spinner)
+    status = status_rows(turn, frame)
     room = rows - len(status)
+    top = work_rows(turn, room, frame) if room > 0 else []
+    return [cut_line(line, frame.columns) for line in [*top, *status][-rows:]]
+
+
+def work_rows(turn: OpenTurn, rows: int, frame: Frame) -> list[Line]:
+    """Draw the open block and the running calls in at most *rows* rows."""
     top: list[Line] = []
     calls = list(turn.calls.values())[:_CALLS_SHOWN]
     for call in calls:
-        top.append(live_card(call, columns, cwd, now, spinner))
-        top += live_output(call, columns, min(_OUTPUT_ROWS, (room - len(calls)) // len(calls)))
-    if turn.stream is not None and room - len(top) > 0:
-        top = turn.stream.live(columns, room - len(top)) + top
-    lines = [*top[len(top) - room :], *status] if len(top) > room else [*top, *status]
-    return [cut_line(line, columns) for line in lines[-rows:]]
+        top.append(live_card(call, frame.columns, frame.cwd, frame.now, frame.spinner))
+        top += live_output(call, frame.columns, min(_OUTPUT_ROWS, (rows - len(calls)) // len(calls)))
+    if turn.stream is not None and rows - len(top) > 0:
+        top = turn.stream.live(frame.columns, rows - len(top)) + top
+    return [cut_line(line, frame.columns) for line in top[-rows:]]
+
+
+def status_rows(turn: OpenTurn, frame: Frame) -> list[Line]:
+    """Draw the state of *turn*: the todo list in a line, what waits, what it does."""
+    return _status(turn, frame.columns, frame.now, frame.spinner)
+
+
+def todo_lines(items: tuple[dict[str, Any], ...], columns: int) -> list[Line]:
+    """Return a whole todo list."""
+    marks = {"completed": ("✓", GOOD), "in_progress": ("▸", ACCENT), "cancelled": ("–", DIM)}
+    rows: list[Line] = []
+    for item in items:
+        mark, style = marks.get(str(item.get("status")), ("○", DIM))
+        text = safe(str(item.get("description", "")), multiline=False)
+        rows += wrap([(PLAIN, text)], columns, [(style, f"  {mark} ")], [(PLAIN, "    ")])
+    return rows
 
 
 def _status(turn: OpenTurn, columns: int, now: float, spinner: str) -> list[Line]:

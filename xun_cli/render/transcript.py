@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import card_lines, expanded_lines, has_more, whole_card
-from xun_cli.render.live import OpenTurn, live_lines
+from xun_cli.render.live import Frame, OpenTurn, live_lines, status_rows, todo_lines, work_rows
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, Line, expand_tabs, wrap
+from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Line, expand_tabs, wrap
 
 if TYPE_CHECKING:
     from xun import events as ev
@@ -103,7 +103,7 @@ class Transcript:
 
     def typed(self, text: str) -> list[Line]:
         """Return what the person typed, as it stands above what comes of it."""
-        return self.say(self._typed_rows(text, "> "), "user")
+        return self.say(typed_rows(text, "> ", self._columns()), "user")
 
     def note(self, text: str, style: str = DIM, mark: str = "·") -> list[Line]:
         """Return one remark of ours as lines."""
@@ -122,8 +122,15 @@ class Transcript:
 
     def live(self, rows: int) -> list[Line]:
         """Draw what is open in at most *rows* rows."""
-        columns, now = self._columns(), self._clock()
-        return live_lines(self._open, columns, rows, now, cwd=self.cwd, animated=self._animated)
+        return live_lines(self._open, rows, self._frame())
+
+    def live_parts(self, rows: int) -> tuple[list[Line], list[Line]]:
+        """Draw what is open in at most *rows* rows, and apart from it the state of the turn."""
+        frame = self._frame()
+        return work_rows(self._open, rows, frame), status_rows(self._open, frame)
+
+    def _frame(self) -> Frame:
+        return Frame(self._columns(), self._clock(), self.cwd, self._animated)
 
     # -- events ---------------------------------------------------------------------------
 
@@ -140,7 +147,7 @@ class Transcript:
             ev.RiskAssessed: self._risk,
             ev.ApprovalRequested: self._asked,
             ev.ApprovalResolved: self._resolved,
-            ev.Steer: lambda event: self.say(self._typed_rows(event.text, "» "), "user"),
+            ev.Steer: lambda event: self.say(typed_rows(event.text, "» ", self._columns()), "user"),
             ev.QueueChanged: self._queued,
             ev.TodoUpdated: self._todo,
             ev.SubagentStarted: self._subagent_started,
@@ -159,18 +166,11 @@ class Transcript:
             return []
         self._open.since = self._now()
         self._answered = False
-        rows = self._typed_rows(event.shown or event.input, "> ")
+        rows = typed_rows(event.shown or event.input, "> ", self._columns())
         if event.attachments:
             count = len(event.attachments)
             rows.append([(DIM, f"  + {count} image{'s' if count > 1 else ''}")])
         return self.say(rows, "user")
-
-    def _typed_rows(self, text: str, mark: str) -> list[Line]:
-        rows: list[Line] = []
-        for index, row in enumerate(expand_tabs(safe(text.rstrip("\n"))).split("\n")):
-            first = (f"{BOLD} {ACCENT}", mark if index == 0 else "  ")
-            rows += wrap([(BOLD, row)], self._columns(), [first], [(PLAIN, "  ")])
-        return rows
 
     def _delta(self, event: ev.MessageDelta) -> list[Line]:
         if event.agent != "main":
@@ -286,13 +286,7 @@ class Transcript:
 
     def todo_lines(self) -> list[Line]:
         """Return the whole todo list."""
-        marks = {"completed": ("✓", GOOD), "in_progress": ("▸", ACCENT), "cancelled": ("–", DIM)}
-        rows: list[Line] = []
-        for item in self._open.todos:
-            mark, style = marks.get(str(item.get("status")), ("○", DIM))
-            text = safe(str(item.get("description", "")), multiline=False)
-            rows += wrap([(PLAIN, text)], self._columns(), [(style, f"  {mark} ")], [(PLAIN, "    ")])
-        return rows
+        return todo_lines(self._open.todos, self._columns())
 
     def _subagent_started(self, event: ev.SubagentStarted) -> list[Line]:
         self._open.subagents.append(event.name)
@@ -336,3 +330,12 @@ class Transcript:
         if self.label and answered:
             lines += self.note(self.label)
         return lines
+
+
+def typed_rows(text: str, mark: str, columns: int) -> list[Line]:
+    """Return what a person typed, with *mark* before it."""
+    rows: list[Line] = []
+    for index, row in enumerate(expand_tabs(safe(text.rstrip("\n"))).split("\n")):
+        first = (f"{BOLD} {ACCENT}", mark if index == 0 else "  ")
+        rows += wrap([(BOLD, row)], columns, [first], [(PLAIN, "  ")])
+    return rows
