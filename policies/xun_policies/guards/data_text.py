@@ -24,7 +24,7 @@ _TREE = (
     "--gitignore --prune --matchdirs --du --si --ignore-case --inodes --device --sort=: --timefmt=:"
 )
 _DIFF = (
-    "-abBcdeEiNnpqrstTuwyZ -C# -F: -I: -L: -S: -U# -W# -x: -X@ -# --brief --report-identical-files --normal "
+    "-abBcdeEiNnpqrstTuwyZ0123456789 -C# -F: -I: -L: -S: -U# -W# -x: -X@ -# --brief --report-identical-files --normal "
     "--context=?# "
     "--unified=?# --ed --rcs --side-by-side --width=# --left-column --suppress-common-lines --show-c-function "
     "--show-function-line=: --label=: --expand-tabs --initial-tab --tabsize=# --recursive --no-dereference --new-file "

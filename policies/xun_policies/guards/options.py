@@ -27,7 +27,7 @@ from functools import cache
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.places import Places
 
-_NUMBER = r"[+-]{0,2}(?:0[xX])?[0-9a-fA-F]*[0-9][0-9a-fA-F]*(?:\.[0-9]+)?[a-zA-Z]{0,3}"
+_NUMBER = r"[+-]{0,2}(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[bcw]|[kKmMGTPEZY](?:i?B)?)?"
 _GLOB_CHAR = r"[*?\[]"
 
 
