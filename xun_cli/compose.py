@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
 from xun_cli._version import __version__
 from xun_cli.event_log import log_events
+from xun_cli.extensions import Extensions
 from xun_cli.log import configure_log
 from xun_cli.model_choice import ModelChoice, at_local_server, build_model, choose_model
 from xun_cli.options import StartOptions
@@ -32,6 +34,8 @@ from xun_cli.session.forking import fork_session
 from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session, shown_name
 from xun_cli.session.store import SessionStore, find, latest
+from xun_cli.session_hooks import SessionHooks
+from xun_cli.settings import HookSettings
 from xun_policies.policy_file import parse_toml
 from xun_policies.store import PolicyState
 from xun_policies.workspace import Workspace
@@ -89,14 +93,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     preload = getattr(model, "preload", None)
     if preload is not None:
         preload()
-    workspace = _workspace(options, settings)
-    agent: Agent[Any] = Agent(
-        model=model,
-        toolbox=build_toolbox(settings),
-        workspace=workspace,
-        config=_config(options, settings, model),
-    )
-    agent.initialize()
+    agent, extensions = _agent(options, settings, places, model)
     agent.system(_system_text(options, agent, places, settings.mode, interactive))
     stored = _open_store(options, settings, places)
     session = Session(
@@ -114,12 +111,26 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
             _keep_undo(agent, stored.store)
         session.start(resumed=stored.envelopes, dropped=stored.dropped)
         _apply_policy(options, settings, session)
+        extensions.attach(session, resumed=bool(stored.envelopes))
     except BaseException:
         if stored.store is not None:
             stored.store.close()
-        workspace.close()
+        agent.workspace.close()
         raise
     return session
+
+
+def _agent(
+    options: StartOptions, settings: Settings, places: Places, model: ChatModel
+) -> tuple[Agent[Any], Extensions]:
+    workspace = _workspace(options, settings)
+    hooks = SessionHooks(HookSettings() if settings.safe else settings.hooks, options.cwd)
+    toolbox = build_toolbox(settings, hooks.make_child if hooks.any else None)
+    extensions = Extensions.load(settings, places, toolbox, hooks, options.cwd)
+    agent: Agent[Any] = Agent(model=model, toolbox=toolbox, workspace=workspace, config=_config(options, settings))
+    agent.initialize()
+    hooks.guard(agent)
+    return agent, extensions
 
 
 def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
@@ -132,9 +143,9 @@ def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
         ) from None
 
 
-def build_toolbox(settings: Settings) -> ToolBox:
-    """Return the built-in tools as the settings want them."""
-    box = ToolBox().with_defaults(*GROUPS).with_subagent_provider()
+def build_toolbox(settings: Settings, make_child: Callable[[Any], Any] | None = None) -> ToolBox:
+    """Return the built-in tools as the settings want them; *make_child* makes the sub-agents."""
+    box = ToolBox().with_defaults(*GROUPS).with_subagent_provider(make_child)
     if settings.bash.timeout != DEFAULT_BASH_TIMEOUT and box.get("bash") is not None:
         from xun_builtin_tools.cmd.bash import bash
 
@@ -157,26 +168,29 @@ def _workspace(options: StartOptions, settings: Settings) -> Workspace:
         raise ConfigError(f"The folder can't be used as a workspace: {exc}") from None
 
 
-def _config(options: StartOptions, settings: Settings, model: ChatModel) -> AgentConfig:
+def _config(options: StartOptions, settings: Settings) -> AgentConfig:
     return AgentConfig(
         auto_confirm=options.auto_confirm or settings.auto_confirm,
         retry_attempts=settings.provider.retries + 1,
         max_cost_usd=options.max_cost or settings.limits.cost_usd or None,
         max_seconds=options.timeout,
         risk_enabled=settings.risk.enabled,
-        risk_model=_risk_model(options, settings, model),
+        risk_model=_other_model(options, settings, settings.risk.model),
         risk_timeout=settings.risk.timeout,
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
         allowed_hosts=tuple(settings.tools.allowed_hosts),
+        compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
+        compact_model=_other_model(options, settings, settings.compact.model),
     )
 
 
-def _risk_model(options: StartOptions, settings: Settings, model: ChatModel) -> ChatModel | None:
+def _other_model(options: StartOptions, settings: Settings, name: str) -> ChatModel | None:
+    """Return the model *name* of the session's server, for work beside the conversation; None for the session's own."""
     choice = choose_model(options, settings, interactive=True)
-    if not settings.risk.model or choice.kind != "openai":
+    if not name or choice.kind != "openai":
         return None
-    return build_model(ModelChoice("openai", settings.risk.model, choice.base_url, choice.key_source), settings)
+    return build_model(ModelChoice("openai", name, choice.base_url, choice.key_source), settings)
 
 
 def _named_model(options: StartOptions, settings: Settings, name: str) -> ChatModel:

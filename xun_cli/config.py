@@ -36,6 +36,7 @@ def load_settings(places: Places, options: StartOptions, environ: Mapping[str, s
     env = os.environ if environ is None else environ
     settings = Settings()
     _user_layers(settings, places, options.profile)
+    settings.safe = options.safe
     if not options.safe:
         from xun_cli.trust import apply_project
 
@@ -184,6 +185,10 @@ def check_value(key: str, value: Any) -> Any:
     kind = all_keys()[key][0]
     if kind == "list[str]":
         return _string_list(key, value)
+    if key == "mcp.servers":
+        from xun_cli.mcp_servers import checked_servers
+
+        return checked_servers(value)
     if kind.startswith("dict"):
         return _table(key, value, lists=kind.endswith("list[str]]"))
     if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "bool"):
@@ -194,6 +199,8 @@ def check_value(key: str, value: Any) -> Any:
 def _limited(key: str, kind: str, value: Any) -> Any:
     if key in CHOICES and value not in CHOICES[key]:
         raise ConfigError(f'"{key}" must be one of {", ".join(CHOICES[key])}, not {_described(value)}')
+    if key == "compact.at_pct" and not 1 <= value <= 100:
+        raise ConfigError(f'"{key}" is a percentage from 1 to 100, and is {value}')
     if kind in ("int", "float") and value < 0:
         raise ConfigError(f'"{key}" must not be negative, and is {value}')
     return float(value) if kind == "float" else value

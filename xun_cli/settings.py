@@ -156,6 +156,53 @@ class SessionSettings:
 
 
 @dataclass(slots=True)
+class CompactSettings:
+    """``[compact]``: summing up older messages.
+
+    Attributes:
+        auto: Do it before the model's window is full.
+        at_pct: How full the window may be, in percent.
+        model: The model that sums up; "" means the session's.
+    """
+
+    auto: bool = True
+    at_pct: int = 85
+    model: str = ""
+
+
+@dataclass(slots=True)
+class HookSettings:
+    """``[hooks]``: commands that run at points of a session, each a line for bash.
+
+    Attributes:
+        session_start: When a session begins or goes on.
+        before_tool: Before each tool call; one that does not end with exit code 0 denies it.
+        after_tool: After each tool call; what one that fails prints goes to the model.
+        turn_end: When a turn is over.
+        session_end: When the session is closed.
+        timeout: Seconds that one may take.
+    """
+
+    session_start: list[str] = field(default_factory=list)
+    before_tool: list[str] = field(default_factory=list)
+    after_tool: list[str] = field(default_factory=list)
+    turn_end: list[str] = field(default_factory=list)
+    session_end: list[str] = field(default_factory=list)
+    timeout: float = 10.0
+
+
+@dataclass(slots=True)
+class McpSettings:
+    """``[mcp]``: servers of the Model Context Protocol, each in a table ``[mcp.servers.NAME]``.
+
+    Attributes:
+        servers: By name: command and args, or url; env, headers, cwd, timeout, enabled.
+    """
+
+    servers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class LimitSettings:
     """``[limits]``: the most that a turn or session may use; 0 means no limit.
 
@@ -181,6 +228,7 @@ class Settings:
         log: debug, or "" for no log.
         origins: Where each value comes from, by dotted key; missing means built in.
         warnings: What the user should know: unknown keys, ignored project settings.
+        safe: Nothing of the project's own is used, and no hook and no MCP server runs.
         credentials: The keys of this process; never shown.
     """
 
@@ -196,11 +244,15 @@ class Settings:
     ui: UiSettings = field(default_factory=UiSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    compact: CompactSettings = field(default_factory=CompactSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
     keys: dict[str, list[str]] = field(default_factory=dict)
     profile: str = ""
     log: str = ""
     origins: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    safe: bool = False
     credentials: Credentials | None = field(default=None, repr=False)
 
     def get(self, key: str) -> Any:
@@ -228,13 +280,21 @@ class Settings:
         self.origins[key] = origin
 
 
-NOT_KEYS = frozenset({"credentials", "log", "origins", "profile", "warnings"})
+NOT_KEYS = frozenset({"credentials", "log", "origins", "profile", "safe", "warnings"})
 """Attributes of `Settings` that no file sets."""
 
 
 def displayed(key: str, value: Any) -> Any:
-    """Return *value* as a person may see it: headers often hold a token, so their values are masked."""
-    return dict.fromkeys(value, "***") if key == "provider.headers" else value
+    """Return *value* as a person may see it: headers and variables often hold a token, so their values are masked."""
+    if key == "provider.headers":
+        return dict.fromkeys(value, "***")
+    if key == "mcp.servers":
+        return {name: {key: _masked(key, item) for key, item in entry.items()} for name, entry in value.items()}
+    return value
+
+
+def _masked(key: str, value: Any) -> Any:
+    return dict.fromkeys(value, "***") if key in ("env", "headers") and isinstance(value, dict) else value
 
 
 CHOICES: dict[str, tuple[str, ...]] = {

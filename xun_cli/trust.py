@@ -21,6 +21,7 @@ from typing import Any
 from xun.errors import ConfigError
 from xun_cli.config import PROJECT_FILES, check_value, table_keys, unknown_key
 from xun_cli.places import NOFOLLOW, Places, private_dir, write_private
+from xun_cli.project_files import read_extensions
 from xun_cli.settings import Settings, all_keys
 from xun_cli.toml_file import PROJECT_LIMIT, TomlFile, read_toml, short
 
@@ -65,12 +66,14 @@ class ProjectSettings:
         files: The files that could be read, lowest first.
         asked: Value by dotted key of what counts only when it is trusted.
         problems: One sentence for each file that could not be read.
+        extensions: The content of the commands and skills that come with it, by their path below ``.xun``.
     """
 
     root: str
     files: list[TomlFile] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    extensions: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -93,8 +96,27 @@ def read_project(cwd: Path) -> ProjectSettings:
         found.files.append(file)
         for key, value in file.values.items():
             if key not in TIGHTENING and not never(key):
-                found.asked[key] = value
+                found.asked.update(_singly(key, value))
+    try:
+        found.extensions = read_extensions(Path(found.root) / ".xun")
+    except ConfigError as error:
+        found.problems.append(f"{error}; the project's commands and skills are ignored")
+    for name, content in found.extensions.items():
+        found.asked[name] = f"{len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()[:24]}"
     return found
+
+
+def _singly(key: str, value: Any) -> dict[str, Any]:
+    """Return the tables of MCP servers key by key, so that each is a line of the question."""
+    if key.startswith("mcp") and isinstance(value, dict) and value:
+        return {name: item for inner in value for name, item in _singly(f"{key}.{inner}", value[inner]).items()}
+    return {key: value}
+
+
+def trusted_project(places: Places, cwd: Path) -> ProjectSettings | None:
+    """Return what comes with *cwd*, when the user trusts it as it is at this moment; else None."""
+    project = read_project(cwd)
+    return project if TrustStore.load(places.trust_file).verdict(project) == "trusted" else None
 
 
 def never(key: str) -> bool:
@@ -106,7 +128,7 @@ def apply_project(settings: Settings, places: Places, cwd: Path) -> None:
     """Set what the project of *cwd* may set, and warn of what it may not."""
     project = read_project(cwd)
     settings.warnings.extend(project.problems)
-    if not project.files:
+    if not project.files and not project.asked:
         return
     store = TrustStore.load(places.trust_file)
     settings.warnings.extend(store.warnings)
@@ -138,12 +160,14 @@ def _apply_one(settings: Settings, file: TomlFile, key: str, value: Any, trusted
         settings.warnings.append(f"{where}: {error}; it is ignored")
         return
     now = settings.get(key)
-    if key in TIGHTENING:
-        if not TIGHTENING[key](checked, now):
-            settings.warnings.append(f"{where}: a project may only tighten {key}; it is ignored")
-            return
-        if isinstance(now, list):
-            checked = [*now, *(item for item in checked if item not in now)]
+    if key in TIGHTENING and not TIGHTENING[key](checked, now):
+        settings.warnings.append(f"{where}: a project may only tighten {key}; it is ignored")
+        return
+    if isinstance(now, list) and (key in TIGHTENING or key.startswith("hooks.")):
+        # What the user's own file asks for stays: a project adds to it.
+        checked = [*now, *(item for item in checked if item not in now)]
+    elif key == "mcp.servers":
+        checked = {**checked, **now}
     settings.put(key, checked, where)
 
 

@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from xun_policies.store import PolicyState
 
 if TYPE_CHECKING:
     from xun.models.base import ChatModel
+    from xun_cli.extensions import Extensions
 
 _log = logging.getLogger("xun.session")
 
@@ -97,6 +99,8 @@ class Session(Past):
         self._task: asyncio.Task[None] | None = None
         self._store_failed = False
         self._closed = False
+        self._beside: set[asyncio.Task[Any]] = set()
+        self.extensions: Extensions | None = None
         self.last_stop = ""
         self.last_result: Any = None
         agent.chooser = self.questions
@@ -126,9 +130,8 @@ class Session(Past):
         """Number *event*, store it, and give it to every subscriber."""
         self._note(event)
         self._seq += 1
-        turn = self.turn or None
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
-        envelope = Envelope(self._seq, stamp, self.id, turn, event)
+        envelope = Envelope(self._seq, stamp, self.id, self.turn or None, event)
         if event.type not in _TRANSIENT:
             self._history.append(envelope)
         self._save(envelope)
@@ -201,8 +204,7 @@ class Session(Past):
             elif isinstance(event, PolicyChanged) and event.state is not None:
                 self.agent.state[_POLICY] = PolicyState.from_json(event.state)
         restore_tools(self.agent, events)
-        self.agent.usage = Usage()
-        self.agent.usage += self.usage
+        self.agent.usage = replace(self.usage)
 
     @property
     def policy(self) -> PolicyState:
@@ -343,12 +345,14 @@ class Session(Past):
             self._stop_compacting()
             await asyncio.wait({self._task}, timeout=10)
         self.questions.withdraw_all()
+        if beside := {task for task in self._beside if task is not asyncio.current_task()}:
+            await asyncio.wait(beside, timeout=10)
         if self.agent.model is not None:
             await self.agent.model.aclose()
         await asyncio.to_thread(self.agent.finalize)
         await asyncio.to_thread(self.agent.workspace.close)
-        usage = self.usage.to_json()
-        self.emit(SessionEnded(exit_code=exit_code, result=result, usage=usage, denied=tuple(self.denied)))
+        used, denied = self.usage.to_json(), tuple(self.denied)
+        self.emit(SessionEnded(exit_code=exit_code, result=result, usage=used, denied=denied))
         if self.store is not None:
             with suppress(SessionError):
                 self.store.close()
@@ -359,10 +363,12 @@ class Session(Past):
         self.emit(Error(kind="internal", message=f"{type(error).__name__}: {error}"))
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run *work* in the session's loop."""
-        return asyncio.get_running_loop().create_task(work)
+        """Run *work* in the session's loop; `close` waits for it a while."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+        return task
 
 
-_UNASKED = frozenset({"headless", "none", "auto_confirm"})
 _POLICY = "__builtin_tool_policy"
 _TRANSIENT = frozenset({"message.delta", "reasoning.delta", "tool.output", "queue.changed", "retry"})
