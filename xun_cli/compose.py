@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun.agent.agent import Agent
 from xun.agent.config import AgentConfig
+from xun.environment.tags import end_orphans
 from xun.errors import ConfigError
 from xun.tools.attr import tool_attr
 from xun.tools.groups import GROUPS
@@ -88,6 +89,8 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     """
     places = Places.from_environment()
     configure_log(places, debug=settings.log == "debug")
+    # What a xun that was killed left running belongs to nobody any more.
+    end_orphans()
     choice = choose_model(options, settings, interactive=interactive)
     model = build_model(choice, settings)
     preload = getattr(model, "preload", None)

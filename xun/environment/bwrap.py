@@ -15,8 +15,9 @@ from xun.environment.boxes import BoxedProcess
 from xun.environment.confinement import View
 from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
-from xun.environment.processes import TAG, ProcessTable
+from xun.environment.processes import ProcessTable
 from xun.environment.shield import Shield, find_program, secret_paths, within
+from xun.environment.tags import TAG
 from xun_policies.paths.tempdir import TempDir
 
 _TEST_SECONDS = 10.0

@@ -20,8 +20,9 @@ from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import WalledProcess
 from xun.environment.confinement import View
 from xun.environment.local import argument_vector
-from xun.environment.processes import TAG, ProcessTable
+from xun.environment.processes import ProcessTable
 from xun.environment.shield import secret_paths, within
+from xun.environment.tags import TAG
 from xun_policies.paths.tempdir import TempDir
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import secrets
 import signal
 import subprocess
 import threading
@@ -13,8 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-TAG = "XUN_PROCESS_TAG"
-"""The variable by which a process that left its group is still known as ours."""
+from xun.environment.tags import TAG, carriers, command_line, numbers, owner_tag, stat_of
+
 GRACE = 2.0
 """Seconds between asking a group to end and killing it."""
 _SWEEPS = 5
@@ -29,7 +28,7 @@ class ProcessTable:
     """
 
     def __init__(self) -> None:
-        self.tag = secrets.token_hex(8)
+        self.tag = owner_tag()
         self._numbers = itertools.count(1)
         self._groups: dict[int, subprocess.Popen[bytes]] = {}
         self._used = False
@@ -160,12 +159,16 @@ class LocalProcess:
         """Tell whether something of its group still runs."""
         return self._table.settle(self.pid)
 
+    def remaining(self) -> list[str]:
+        """Return number and command line of what it started and still runs; Linux only, elsewhere it finds none."""
+        return [f"{number} {command_line(number)}".strip() for number, tag in carriers() if tag == self._tag]
+
     def kill(self, grace: float = 0.0) -> None:
         """End its group, and what left the group but is its offspring or carries its tag."""
         offspring = descendants(self.pid) if self.poll() is None else []
         self._table.end(self._popen, grace)
         for number, start in offspring:
-            facts = _facts(number)
+            facts = stat_of(number)
             if facts is not None and facts[1] == start:  # else the number is a stranger's by now
                 with contextlib.suppress(OSError):
                     os.kill(number, signal.SIGKILL)
@@ -188,13 +191,11 @@ def sweep(tag: str) -> None:
 
     It looks again while it finds some, for what was started meanwhile.
     """
-    exact, below = f"{TAG}={tag}".encode(), f"{TAG}={tag}.".encode()
     for _ in range(_SWEEPS):
         found = False
-        for number in _numbers("/proc"):
-            with contextlib.suppress(OSError), open(f"/proc/{number}/environ", "rb") as stream:
-                names = stream.read().split(b"\0")
-                if any(name == exact or name.startswith(below) for name in names) and number != os.getpid():
+        for number, carried in carriers():
+            if (carried == tag or carried.startswith(f"{tag}.")) and number != os.getpid():
+                with contextlib.suppress(OSError):
                     os.kill(number, signal.SIGKILL)
                     found = True
         if not found:
@@ -204,8 +205,8 @@ def sweep(tag: str) -> None:
 def descendants(pid: int) -> list[tuple[int, bytes]]:
     """Return number and start of the processes below *pid* whose parents still live; Linux only."""
     children: dict[int, list[tuple[int, bytes]]] = {}
-    for number in _numbers("/proc"):
-        facts = _facts(number)
+    for number in numbers():
+        facts = stat_of(number)
         if facts is not None:
             children.setdefault(facts[0], []).append((number, facts[1]))
     found: list[tuple[int, bytes]] = []
@@ -217,27 +218,10 @@ def descendants(pid: int) -> list[tuple[int, bytes]]:
     return found
 
 
-def _facts(number: int) -> tuple[int, bytes] | None:
-    """Return the parent and the start time of a process; None when it is gone."""
-    try:
-        with open(f"/proc/{number}/stat", "rb") as stream:
-            fields = stream.read().rsplit(b")", 1)[1].split()
-        return int(fields[1]), fields[19]
-    except (OSError, ValueError, IndexError):
-        return None
-
-
 def _there(stream: IO[bytes] | None) -> IO[bytes]:
     if stream is None:
         raise ValueError("The process was started without this stream: ask for it with spawn(stdin=True).")
     return stream
-
-
-def _numbers(folder: str) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(folder) if name.isdigit()]
-    except OSError:
-        return []
 
 
 def _signal(pgid: int, number: signal.Signals) -> None:

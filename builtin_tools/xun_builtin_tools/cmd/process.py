@@ -30,6 +30,7 @@ class Outcome:
         timed_out: It was ended because it passed its limit.
         cancelled: It was ended because the run was.
         left_running: Processes that it started still run.
+        left: Those, as number and command line, where that can be told.
     """
 
     returncode: int
@@ -37,6 +38,7 @@ class Outcome:
     timed_out: bool = False
     cancelled: bool = False
     left_running: bool = False
+    left: tuple[str, ...] = ()
 
 
 class Sink(Protocol):
@@ -77,7 +79,7 @@ class Watch:
         self._close()
         seconds = time.monotonic() - self._started
         left = self._process.left_running()
-        return Outcome(code, seconds, timed_out, stopped, left)
+        return Outcome(code, seconds, timed_out, stopped, left, _named(self._process) if left else ())
 
     def try_run(self, limit: float, cancelled: Callable[[], bool]) -> Outcome | None:
         """As `run`, but a command that passes *limit* goes on: None is returned, and `run` may follow."""
@@ -139,6 +141,11 @@ class Watch:
             os.close(self._exit_fd)
             self._exit_fd = None
         self._process.close()
+
+
+def _named(process: Process) -> tuple[str, ...]:
+    remaining = getattr(process, "remaining", None)
+    return tuple(remaining()) if remaining is not None else ()
 
 
 def _exit_descriptor(pid: int | None) -> int | None:
