@@ -20,6 +20,7 @@ from xun.events import RiskAssessed
 from xun.tools.dry import DryRun
 from xun_builtin_tools import dry
 from xun_builtin_tools.gate_asking import changed, log, refuse, resolved, settle, three
+from xun_builtin_tools.gate_confining import Wanted, called, confine, leaving
 from xun_builtin_tools.gate_writes import PlannedWrite, write
 from xun_builtin_tools.risk_agent import assess
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
 
-__all__ = ["ApprovedCommand", "PlannedWrite", "code", "command", "command_scope", "write"]
+__all__ = ["ApprovedCommand", "PlannedWrite", "Wanted", "code", "command", "command_scope", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,14 @@ def command(
     environment: Mapping[str, str] | None = None,
     *,
     state: str = "",
+    sandbox: Wanted = "on",
+    stays: bool = False,
 ) -> ApprovedCommand:
     """Return the command that may run: this one, or the one that the person made of it.
 
     *environment* is what is set for it. *state* tells what is special about the bash that it will run in: no list
-    knows what a command means there, so a person is asked; "" for a new bash.
+    knows what a command means there, so a person is asked; "" for a new bash. *sandbox* is what it asks for: less than
+    the sandbox is asked about each time. *stays* is for a shell that stays, and is held in as it was at its start.
 
     Raises:
         Denied: It may not run; the text says who refused and how to allow it.
@@ -72,28 +76,43 @@ def command(
     verdict = _verdict(ctx.agent, text, cwd, child)
     unusual = sorted(name for name, value in (environment or {}).items() if not is_inert(name, value))
     note = state or (f"sets {', '.join(unusual)} in its environment" if unusual else "")
+    leaves = leaving(ctx.agent, sandbox)
     if ctx.dry_run:
-        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(note)))
-    if verdict.allowed and not note:
+        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(note or leaves)))
+    approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, verdict, "list", stays=stays))
+    if verdict.allowed and not (note or leaves):
         _count_commands(ctx.agent, verdict)
         log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
         ctx.agent.record(resolved(ctx, "", text, "allow", "allowlist"))
-        return ApprovedCommand(text, cwd, child)
-    risk = _assess(ctx, verdict, cwd, child)
-    if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not note:
+        return approved
+    risk = None if verdict.allowed and not note else _assess(ctx, verdict, cwd, child)
+    if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not (note or leaves):
         log(ctx, text, "allow", "risk", risk.verdict)
         ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return ApprovedCommand(text, cwd, child)
-    request = _command_request(ctx, verdict, cwd, risk, note)
-    outcome = settle(ctx, request, ordinary=request.default == ONCE)
+        return replace(approved, confinement=confine(ctx.agent, verdict, "risk", stays=stays))
+    request = _leaving_request(_command_request(ctx, verdict, cwd, risk, note), sandbox, leaves)
+    outcome = settle(ctx, request, ordinary=request.default == ONCE and not leaves)
     if outcome.choice == DENY:
-        refuse(ctx, "command", text, outcome, risk)
+        refuse(ctx, called(sandbox) if leaves else "command", text, outcome, risk)
+    approved = replace(approved, confinement=confine(ctx.agent, verdict, outcome.source, sandbox, stays=stays))
     if outcome.edited is not None and outcome.edited != text:
-        return _edited(ctx, outcome, cwd, child)
+        return _edited(ctx, outcome, approved, stays=stays)
     if outcome.choice == GRANT and outcome.source == "user":
         _grant_commands(ctx, outcome.grants if outcome.grants is not None else verdict.grants)
     log(ctx, text, "allow", outcome.decided_by, "command", "" if risk is None else risk.verdict)
-    return ApprovedCommand(text, cwd, child)
+    return approved
+
+
+def _leaving_request(request: ChoiceRequest, sandbox: Wanted, leaves: str) -> ChoiceRequest:
+    """Say in *request* what else than running the command is asked for; no grant covers it."""
+    if not leaves:
+        return request
+    return replace(
+        request,
+        options=three(False, f"the {called(sandbox)} is asked about each time"),
+        default=DENY if sandbox == "off" else request.default,
+        message="\n".join(part for part in (leaves, request.message) if part),
+    )
 
 
 def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
@@ -110,7 +129,7 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent):
         log(ctx, text, "allow", "risk", "code", risk.verdict)
         ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return ApprovedCommand(text, cwd, child)
+        return ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, None, "risk"))
     outcome = _ask_code(ctx, text, cwd, risk, "")
     edited = outcome.edited is not None and outcome.edited != text
     if edited:
@@ -119,7 +138,7 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
         if risk is not None and risk.verdict == "reject":
             outcome = _ask_code(ctx, text, cwd, risk, "you edited this code")
     log(ctx, text, "allow", outcome.decided_by, "edited" if edited else "code", "" if risk is None else risk.verdict)
-    return ApprovedCommand(text, cwd, child, edited=edited)
+    return ApprovedCommand(text, cwd, child, edited, confine(ctx.agent, None, outcome.source))
 
 
 def _ask_code(ctx: ToolCallContext[Any], text: str, cwd: str, risk: Risk | None, note: str) -> ChoiceOutcome[Any]:
@@ -141,9 +160,11 @@ def _code_verdict(text: str) -> CommandVerdict:
     return CommandVerdict(text, Decision.ASK, (segment,), f"{reason}.", True, (), "code can't be granted")
 
 
-def _edited(ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], cwd: str, child: dict[str, str]) -> ApprovedCommand:
+def _edited(
+    ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], approved: ApprovedCommand, *, stays: bool
+) -> ApprovedCommand:
     """Check what the person made of the command: it is parsed and assessed again, and asked about again."""
-    text = outcome.edited or ""
+    text, cwd, child = outcome.edited or "", approved.cwd, approved.environment
     verdict = _verdict(ctx.agent, text, cwd, child)
     risk = None
     if not verdict.allowed:
@@ -155,7 +176,10 @@ def _edited(ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], cwd: str, ch
             if again.choice == DENY:
                 refuse(ctx, "command", text, again, risk)
     log(ctx, text, "allow", outcome.decided_by, "edited", "" if risk is None else risk.verdict)
-    return ApprovedCommand(text, cwd, child, edited=True)
+    held = approved.confinement
+    if held.view != "outside":
+        held = confine(ctx.agent, verdict, outcome.source, stays=stays)
+    return replace(approved, text=text, edited=True, confinement=held)
 
 
 def _count_commands(agent: Agent[Any], verdict: CommandVerdict) -> None:

@@ -68,6 +68,8 @@ _ALLOWED_BY = {
     "command": "/policy allow command ..., --allow-command PREFIX",
     "write": "/policy allow write ..., --allow-write PATH",
     "code": "auto_confirm only: no grant covers code",
+    "use of the network": "--config sandbox.network=true",
+    "way out of the sandbox": '--sandbox off only; leave out sandbox="off" to run it inside',
 }
 
 
@@ -82,6 +84,8 @@ def refuse(
         text = f"Denied by the user{reason}. Do not try the same {what} again; do something else or ask."
     elif by == "auto_confirm" and risk is not None and risk.verdict == "reject":
         text = f"Denied: the risk assessment rejected the {what} ({risk.reason})."
+    elif by == "auto_confirm" and what == "way out of the sandbox":
+        text = f'Denied: only a person may approve the {what}; leave out sandbox="off" to run the command inside.'
     elif by == "auto_confirm":
         text = f"Denied: the {what} holds characters that can't be seen, so only a person may approve it."
     elif by == "headless":

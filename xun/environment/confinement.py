@@ -74,7 +74,12 @@ def wall_of(environment: Environment) -> str:
 
 def in_view(environment: Environment, view: View) -> Environment:
     """Return *environment* as a command with this *view* needs it; one without views stays as it is."""
-    return cast("Walled", environment).seen_as(view) if hasattr(environment, "seen_as") else environment
+    return cast("Walled", environment).seen_as(view) if has_views(environment) else environment
+
+
+def has_views(environment: Environment) -> bool:
+    """Tell whether *environment* is a `Walled` one."""
+    return hasattr(environment, "seen_as")
 
 
 def has_network(environment: Environment) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from xun.errors import CommandError
 from xun.tools.attr import tool_attr
@@ -22,19 +22,23 @@ _HINT = "background command server daemon process job watch long-running task"
 
 @tool_attr(sequential=True, deferred=True, expose="direct", search_hint=f"{_HINT} start run serve")
 def bash_spawn(
-    ctx: ToolCallContext[Any], command: str, cwd: str | None = None, env: dict[str, str] | None = None
+    ctx: ToolCallContext[Any],
+    command: str,
+    cwd: str | None = None,
+    env: dict[str, str] | None = None,
+    sandbox: Literal["on", "network", "off"] = "on",
 ) -> dict[str, Any]:
     """Start a command in the background, such as a server or a long build, and go on at once.
 
     It runs as with bash, with the same checks and without any input. Read its output with bash_output, wait for it with
     bash_wait, end it with bash_kill; what still runs at the end of the session is ended then.
     cwd is the folder to run in, inside the workspace; the project folder if left out.
-    env adds environment variables.
+    env adds environment variables. sandbox is as with bash.
 
     Returns its id, and the files that its output goes to."""
     tasks = Tasks.of(ctx.agent)
     tasks.check_room()
-    approved = approve(ctx, command, cwd, env)
+    approved = approve(ctx, command, cwd, env, sandbox)
     log = new_log(ctx.agent)
     sinks = (log.sink("stdout"), log.sink("stderr"))
     try:

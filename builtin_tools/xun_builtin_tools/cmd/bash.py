@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from xun.environment.base import EnvironmentUnusable
+from xun.environment.confinement import in_view
 from xun.errors import CommandError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
@@ -12,6 +13,7 @@ from xun_builtin_tools import gate
 from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.process import Outcome, Watch
 from xun_builtin_tools.cmd.tasks import Task, Tasks, new_log
+from xun_builtin_tools.cmd.walled import note
 
 if TYPE_CHECKING:
     from xun.environment.base import Process
@@ -28,14 +30,15 @@ def bash(
     cwd: str | None = None,
     env: dict[str, str] | None = None,
     on_timeout: Literal["kill", "background"] = "kill",
+    sandbox: Literal["on", "network", "off"] = "on",
 ) -> dict[str, Any]:
     """Run a command in bash.
 
-    It has no terminal and no input: use flags that answer questions, no pager, no editor. Each call starts anew in the
+    It has no terminal and no input: use flags that answer questions, no pager or editor. Each call starts anew in the
     project folder; cd and exports do not last. Commands outside the allowlist are assessed and may be shown to the
     person; a denied one comes back with the reason. timeout is in seconds, up to 3600; after it all that the command
     started is ended, or with on_timeout="background" goes on under an id for bash_output, bash_wait and bash_kill. cwd
-    is a folder of the workspace. env adds variables.
+    is a folder of the workspace. env adds variables. sandbox="network" or "off" asks the person for it.
 
     Returns stdout, stderr, returncode, duration and truncated: a long output keeps its head and tail, and output_file
     names the whole."""
@@ -43,7 +46,7 @@ def bash(
         raise CommandError(f"timeout must be above 0 and at most {MAX_TIMEOUT} s, got {timeout:g}.", kind="spawn")
     if on_timeout == "background":
         Tasks.of(ctx.agent).check_room()
-    approved = approve(ctx, command, cwd, env)
+    approved = approve(ctx, command, cwd, env, sandbox)
     captures = (call_capture(ctx, "stdout"), call_capture(ctx, "stderr"))
     if on_timeout == "background":
         outcome = _run_or_keep(ctx, approved, captures, timeout)
@@ -64,7 +67,7 @@ def bash(
 
 
 def approve(
-    ctx: ToolCallContext[Any], command: str, cwd: str | None, env: dict[str, str] | None
+    ctx: ToolCallContext[Any], command: str, cwd: str | None, env: dict[str, str] | None, sandbox: gate.Wanted
 ) -> gate.ApprovedCommand:
     """Return the command as it may run.
 
@@ -78,7 +81,7 @@ def approve(
     folder = ctx.agent.workspace.resolve(cwd or ".").path
     if not folder.is_dir():
         raise CommandError(f"cwd {folder} is not a folder.", kind="spawn")
-    return gate.command(ctx, command, str(folder), env)
+    return gate.command(ctx, command, str(folder), env, sandbox=sandbox)
 
 
 def spawn(ctx: ToolCallContext[Any], approved: gate.ApprovedCommand) -> Process:
@@ -88,7 +91,8 @@ def spawn(ctx: ToolCallContext[Any], approved: gate.ApprovedCommand) -> Process:
         CommandError: It can't be started.
     """
     try:
-        return ctx.agent.environment.spawn(approved.text, cwd=approved.cwd, env=approved.environment)
+        place = in_view(ctx.agent.environment, approved.confinement.view)
+        return place.spawn(approved.text, cwd=approved.cwd, env=approved.environment)
     except (OSError, ValueError, EnvironmentUnusable) as exc:
         raise CommandError(f"bash could not be started: {exc}", kind="spawn") from exc
 
@@ -142,6 +146,9 @@ def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, st
         value["note"] = "The user changed the command before allowing it; command_run is what ran."
     elif outcome.left_running:
         value["note"] = "Processes that the command started still run; they end with the session."
+    walled = note(approved.confinement, outcome.returncode, stdout.text, stderr.text)
+    if walled:
+        value["note"] = f"{value['note']} {walled}" if "note" in value else walled
     return value
 
 

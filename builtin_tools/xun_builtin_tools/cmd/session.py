@@ -81,7 +81,8 @@ class ShellSession:
         except (OSError, ValueError, EnvironmentUnusable) as exc:
             raise CommandError(f"The shell could not be started: {exc}", kind="spawn") from exc
         self._pipe = _Pipe(self._process.stdout)
-        self._own_pid = False
+        self._reachable = False
+        self._interrupts: Callable[[], None] | None = getattr(self._process, "interrupt", None)
         try:
             self._greet()
         except BaseException:
@@ -101,8 +102,8 @@ class ShellSession:
                 raise CommandError(f"The shell could not be started: {reading.held(500)!r}", kind="spawn")
             reading.add(data)
         self._pipe.rest()
-        # Only where its number is one of this machine can a signal reach what it runs.
-        self._own_pid = reading.number == self._process.pid
+        # Only where its number is one of this machine, or the environment can, a signal reaches what it runs.
+        self._reachable = self._interrupts is not None or reading.number == self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -161,11 +162,11 @@ class ShellSession:
             if reading.found:
                 break
             if timed_out or stopped:
-                if now > last or not self._own_pid:
+                if now > last or not self._reachable:
                     return timed_out, stopped, True
                 continue
             stopped, timed_out = cancelled(), now > deadline
-            if (stopped or timed_out) and self._own_pid:
+            if (stopped or timed_out) and self._reachable:
                 last = now + INTERRUPTED
                 self._interrupt()
         return timed_out, stopped, False
@@ -173,6 +174,9 @@ class ShellSession:
     def _interrupt(self) -> None:
         # Jobs in the background ignore it, as always in a shell without job control.
         pid = self._process.pid
+        if self._interrupts is not None:
+            self._interrupts()
+            return
         if pid is not None and self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGINT)

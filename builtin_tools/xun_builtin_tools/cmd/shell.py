@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from xun.environment.confinement import in_view
 from xun.errors import CommandError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
@@ -16,6 +17,7 @@ from xun_builtin_tools.cmd.bash import MAX_TIMEOUT, so_far
 from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.inert import what_changes
 from xun_builtin_tools.cmd.session import ShellOutcome, ShellSession
+from xun_builtin_tools.cmd.walled import note
 from xun_policies.commands import evaluate
 from xun_policies.shell.environment import child_environment
 
@@ -86,9 +88,10 @@ class _Shell:
                 session = None
             cwd = str(ctx.agent.workspace.resolve(".").path) if session is None else session.cwd
             variables = child_environment(os.environ, {}, ctx.agent.config.command_env)
-            approved = gate.command(ctx, command, cwd, state=_state(session, variables))
+            approved = gate.command(ctx, command, cwd, state=_state(session, variables), stays=True)
             if session is None:
-                session = self._session = ShellSession(ctx.agent.environment, cwd, approved.environment)
+                place = in_view(ctx.agent.environment, "closed")
+                session = self._session = ShellSession(place, cwd, approved.environment)
             # Before it runs: after an interruption nobody knows how far it came.
             session.changed_by = session.changed_by or _changes(ctx.agent, approved)
             capture = call_capture(ctx, "shell")
@@ -164,6 +167,9 @@ def _value(
         notes.append("The user changed the command before allowing it; command_run is what ran.")
     if outcome.ended:
         notes.append("The shell has ended, with all its jobs; the next call begins a new one in the project folder.")
+    walled = note(approved.confinement, outcome.returncode, value["stdout"])
+    if walled:
+        notes.append(f"{walled} Only bash has that parameter.")
     if notes:
         value["note"] = " ".join(notes)
     return value

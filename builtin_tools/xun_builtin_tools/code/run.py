@@ -11,6 +11,7 @@ from typing import Any
 
 from xun.agent.nested import CodeCalls
 from xun.environment.base import CodeFailed, CodeStopped, EnvironmentUnusable
+from xun.environment.confinement import in_view
 from xun.errors import CancelledError, CommandError, ToolError
 from xun.result import ErrorInfo, Result
 from xun.tools.attr import tool_attr
@@ -101,7 +102,7 @@ class _Program:
                 self._ctx.emit(text, stream)
 
         try:
-            self._ctx.agent.environment.run_code(
+            in_view(self._ctx.agent.environment, self._approved.confinement.view).run_code(
                 self._approved.text,
                 tools=self._calls.names,
                 call_tool=self._call,

@@ -274,15 +274,17 @@ def test_wrong_arguments_are_refused(agent, timeout):
     assert "NUL" in run(agent, "echo a\0b").unwrap_err().error
 
 
-def test_in_a_sandbox_a_timeout_ends_the_shell(tmp_path):
+def test_in_a_sandbox_a_timeout_interrupts_too(tmp_path):
     if shutil.which("bwrap") is None:
         pytest.skip("no bwrap here")
     made = make(tmp_path, environment="bubblewrap")
     with made as agent:
         assert value(agent, "cd sub; X=1; touch /etc/xun-was-here")["returncode"] == 1
         assert output(agent, "echo $X; pwd") == f"1\n{tmp_path.resolve()}/sub\n"
-        assert "new one" in run(agent, "sleep 7214", timeout=0.3).unwrap_err().error
-        assert output(agent, "pwd") == f"{tmp_path.resolve()}\n"
+        assert "the shell stays" in run(agent, "sleep 7214", timeout=0.3).unwrap_err().error
+        assert output(agent, "echo $X; pwd") == f"1\n{tmp_path.resolve()}/sub\n"
+        ending = run(agent, "trap '' INT; while :; do sleep 0.1; done", timeout=0.3).unwrap_err().error
+        assert "new one" in ending and output(agent, "pwd") == f"{tmp_path.resolve()}\n"
     made.workspace.close()
 
 

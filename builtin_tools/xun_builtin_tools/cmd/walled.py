@@ -1,0 +1,49 @@
+"""What the model is told of a command that failed at the wall that held it in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xun.environment.confinement import Confinement
+
+_NETWORK = re.compile(
+    r"Network is unreachable|ENETUNREACH|EAI_AGAIN|ENOTFOUND|[Cc]ould ?n[o']t resolve|[Uu]nable to resolve"
+    r"|[Nn]ame resolution|Name or service not known|nodename nor servname|No route to host|dns error"
+    r"|[Cc]onnection refused|ECONNREFUSED|[Ff]ailed to (?:fetch|connect|establish a new connection)"
+    r"|connect(?:ion)?: (?:Permission denied|Cannot assign)|no such host"
+)
+_FILES = re.compile(
+    r"[Rr]ead-only file ?system|EROFS|Device or resource busy|EBUSY|Operation not permitted|EPERM|\[Errno 1\]"
+    r"|Permission denied \(publickey|Host key verification failed|could not read Username|No such process"
+    r"|[Cc]annot connect to the Docker daemon|[Ff]ailed to connect to (?:the )?bus|not been booted with systemd"
+    r"|[Ii]nvalid cross-device link|EXDEV|Too few namespaces|creating new namespace"
+)
+_DENIED = re.compile(r"[Pp]ermission denied|EACCES|PermissionError")
+_SETUP = re.compile(r"\Abwrap: ")
+
+_TAIL = 20_000
+
+
+def note(confinement: Confinement, returncode: int | None, *outputs: str) -> str:
+    """Return what to say of a command that ended with *returncode*; "" when the wall did not matter."""
+    if not confinement.held or not returncode:
+        return ""
+    text = "\n".join(output[-_TAIL:] for output in outputs)
+    if any(_SETUP.match(output) for output in outputs) and returncode == 1:
+        return 'The sandbox could not be set up, so nothing ran; sandbox="off" asks the person to run it without.'
+    private = "/tmp" if confinement.wall == "bubblewrap" else "$TMPDIR"
+    denied = confinement.wall == "landlock" and _DENIED.search(text)
+    if confinement.view == "closed" and (_NETWORK.search(text) or (denied and "connect" in text)):
+        return (
+            'The command ran in a sandbox without network; where that is the cause, sandbox="network" asks the person '
+            "for it."
+        )
+    if _FILES.search(text) or denied:
+        return (
+            f"The command ran in a sandbox: outside the workspace and {private} all is read-only, as are git's "
+            "settings and hooks; keys, sockets and processes of the machine are not there. Where that is the cause, "
+            'sandbox="off" asks the person to run it without.'
+        )
+    return ""
