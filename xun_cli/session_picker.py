@@ -1,24 +1,43 @@
-"""Choosing a session by number, before a front end runs."""
+"""Choosing a session before a front end runs: on the whole screen, or by number."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from xun_cli.render.safe import safe
 from xun_cli.session.store import SessionInfo
 from xun_cli.usage import UsageError
 
+if TYPE_CHECKING:
+    from xun_cli.settings import Settings
+
 _SHOWN = 15
 
 
-def pick(sessions: list[SessionInfo]) -> SessionInfo | None:
+def pick(sessions: list[SessionInfo], settings: Settings | None = None, *, color: bool = True) -> SessionInfo | None:
     """Ask for one of *sessions*; None for a new one.
+
+    Args:
+        sessions: The last used first.
+        settings: Those in force, for a terminal that takes a full-screen view; None: ask by number.
+        color: Use colours.
 
     Raises:
         UsageError: There is no session to choose.
     """
     if not sessions:
         raise UsageError("-r: there is no session of this folder yet")
+    if settings is not None:
+        from xun_cli.frontend.choosing import session_picker
+        from xun_cli.repl.standalone import show_alone
+
+        chosen: SessionInfo | None = show_alone(session_picker(sessions), settings, color=color)
+        return chosen
+    return _by_number(sessions)
+
+
+def _by_number(sessions: list[SessionInfo]) -> SessionInfo | None:
     shown = sessions[:_SHOWN]
     for number, info in enumerate(shown, 1):
         title = info.name or info.first_input or "(nothing typed)"

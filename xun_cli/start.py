@@ -129,7 +129,7 @@ def _interactive(options: StartOptions, settings: Settings, places: Places) -> i
         offer(settings, places, probe_loopback())
     if note := choose_model(options, settings, interactive=True).note:
         say(note, "note: ")
-    _settle_resume(options, places)
+    _settle_resume(options, places, settings)
     _warn_of_folder(options)
     build = _builder(options, settings, places)
     from xun_cli.driver import Start, run_front_ends
@@ -160,8 +160,8 @@ def wants_plain(settings: Settings) -> bool:
     return not can_draw()
 
 
-def _settle_resume(options: StartOptions, places: Places) -> None:
-    """Replace -c and -r by the id of one session.
+def _settle_resume(options: StartOptions, places: Places, settings: Settings | None = None) -> None:
+    """Replace -c and -r by the id of one session; with *settings* a person may choose it.
 
     Raises:
         UsageError: There is no such session.
@@ -178,7 +178,8 @@ def _settle_resume(options: StartOptions, places: Places) -> None:
         elif options.resume == "":
             from xun_cli.session_picker import pick
 
-            info = pick(list_sessions(places, options.cwd))
+            wide = settings is not None and not wants_plain(settings)
+            info = pick(list_sessions(places, options.cwd), settings if wide else None, color=options.color)
         else:
             info = find(places, options.cwd, options.resume or "")
     except SessionError as error:

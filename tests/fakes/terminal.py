@@ -13,6 +13,31 @@ import pexpect
 import pyte
 
 
+class Screen(pyte.HistoryScreen):
+    """pyte's screen with the alternate one, which pyte leaves out."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.alternate = False
+        super().__init__(columns, rows, history=10_000, ratio=0.5)
+
+    def set_mode(self, *modes: int, **how: bool) -> None:
+        if how.get("private") and 1049 in modes and not self.alternate:
+            self._normal = ({y: dict(row) for y, row in self.buffer.items()}, self.cursor.x, self.cursor.y)
+            self.alternate = True
+            self.erase_in_display(2)
+        super().set_mode(*modes, **how)
+
+    def reset_mode(self, *modes: int, **how: bool) -> None:
+        if how.get("private") and 1049 in modes and self.alternate:
+            rows, self.cursor.x, self.cursor.y = self._normal
+            self.alternate = False
+            self.buffer.clear()
+            for y, row in rows.items():
+                self.buffer[y].update(row)
+            self.dirty.update(range(self.lines))
+        super().reset_mode(*modes, **how)
+
+
 class Terminal:
     """Runs *command*; use it as a context manager."""
 
@@ -22,7 +47,7 @@ class Terminal:
         self.raw = b""
         self.drawn = True
         """Whether the screen follows; without it only the raw bytes do."""
-        self.screen = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
+        self.screen = Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._child = pexpect.spawn(
             command[0], list(command[1:]), env=env, cwd=str(cwd), dimensions=(rows, columns), timeout=20

@@ -24,6 +24,7 @@ DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "expand": ("c-o",),
     "todo": ("c-t",),
     "panel": ("c-b",),
+    "transcript": ("pageup",),
     "redraw": ("c-l",),
     "suspend": ("c-z",),
 }

@@ -29,8 +29,16 @@ if TYPE_CHECKING:
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
 
+ViewOf = Callable[[str], "Callable[[], Coroutine[Any, Any, None]] | None"]
+"""Gives what shows the view that a typed command asks for; None when it has none."""
+
 REPLAYED_TURNS = 10
 """Turns that are shown again after a resume or a redraw."""
+
+
+def no_view(line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """Return None: a front end without views."""
+    return None
 
 
 class Conversation:
@@ -68,6 +76,8 @@ class Conversation:
         self._opening = True
         self._unsubscribe: Callable[[], None] = lambda: None
         self._started = False
+        self.view_of: ViewOf = no_view
+        """Gives what shows the view that a command without arguments asks for; set by a front end that has views."""
         self.own = OwnQuestions(lambda: self._host.questions_changed())
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: list[asyncio.Task[None]] = []
@@ -133,7 +143,7 @@ class Conversation:
     def detach(self) -> int:
         """Let no front end show what goes on; returns the newest entry that was shown."""
         self._pump.flush()
-        self._host = Nobody()
+        self._host, self.view_of = Nobody(), no_view
         return self.journal.mark()
 
     @property
@@ -324,12 +334,16 @@ class Conversation:
         context = self.context()
         if context is None or self.registry is None:
             return
+        if (view := self.view_of(line)) is not None:
+            await view()
+            return
         self.own_lines(lambda transcript: transcript.typed(line))
         result = await self.registry.run(context, line)
         self.own_lines(lambda transcript: transcript.say(_output_rows(result, transcript.columns)))
-        await self._act(result)
+        await self.act(result)
 
-    async def _act(self, result: CommandResult) -> None:
+    async def act(self, result: CommandResult) -> None:
+        """Do what a command asks of its front end."""
         if result.action == "quit":
             self._host.finish(0)
         elif result.action == "submit":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xun_cli.frontend.pager import Pager, Section
 from xun_cli.render.approval_content import content_lines, explain_lines, file_lines
 from xun_cli.render.cards import expanded_lines
+from xun_cli.render.outputs import text_lines
 from xun_cli.render.safe import safe
 from xun_cli.render.text import BOLD, DIM, NAME, PLAIN, Line
 from xun_cli.render.transcript import Transcript
@@ -41,7 +42,7 @@ def _file_section(request: ChoiceRequest, index: int) -> Section:
 
 
 def _whole_question(request: ChoiceRequest, columns: int) -> list[Line]:
-    lines = content_lines(request, columns)
+    lines = content_lines(request, columns, parts=False)
     if request.command is not None:
         lines += [[], [(BOLD, "How it was judged")], *explain_lines(request, columns)]
     return lines
@@ -59,8 +60,10 @@ def output_pager(call: Call, cwd: str) -> Pager:
 
 def session_pager(history: Sequence[Envelope], *, name: str, cwd: str) -> Pager:
     """Return the whole of a session, a section for each turn, beginning at its end."""
+    from xun_cli.session.rewinding import live
+
     turns: dict[int, list[Event]] = {}
-    for item in history:
+    for item in live(history):
         turns.setdefault(item.turn or 0, []).append(item.event)
     sections = [_turn_section(events, cwd) for events in turns.values() if _shows(events, cwd)]
     if not sections:
@@ -89,6 +92,16 @@ def _texts(events: Iterable[Event]) -> Iterable[str]:
             value: Any = getattr(event, name, "")
             if value:
                 yield value if isinstance(value, str) else str(value)
+
+
+def command_pager(name: str, command: str, output: str) -> Pager:
+    """Return what a background command has written so far."""
+
+    def lines(columns: int, split: bool) -> list[Line]:
+        return text_lines(output, columns) if output else [[(DIM, " It has written nothing.")]]
+
+    title: Line = [(BOLD, safe(name, multiline=False)), (DIM, "  " + safe(" ".join(command.split()), multiline=False))]
+    return Pager(title, [Section(lines)], at_end=True)
 
 
 def agent_pager(history: Sequence[Envelope], agent: str, task: str, cwd: str) -> Pager:

@@ -50,14 +50,16 @@ LONG_COMMAND = 8
 """Rows of a command above which the short view keeps its beginning and its end, with a count between."""
 
 
-def content_lines(request: ChoiceRequest, columns: int, *, split: bool = False, short: bool = False) -> list[Line]:
+def content_lines(
+    request: ChoiceRequest, columns: int, *, split: bool = False, short: bool = False, parts: bool = True
+) -> list[Line]:
     """Return everything that a person needs to decide, in the order of importance.
 
     With *short* the middle of a very long command is counted instead of shown, so that its parts and
-    the reasons below it stay in sight.
+    the reasons below it stay in sight; without *parts* these are left to `explain_lines`.
     """
     if request.kind == "command" and request.command is not None:
-        return _command(request, columns, short=short)
+        return _command(request, columns, short=short, parts=parts)
     if request.kind == "write":
         return _write(request, columns, split=split)
     return _message(request.message, columns)
@@ -114,7 +116,7 @@ def risk_words(risk: Risk | None, *, short: bool = False) -> tuple[str, str]:
     return f"risk: {risk.verdict.upper()} ({took})", style
 
 
-def _command(request: ChoiceRequest, columns: int, *, short: bool) -> list[Line]:
+def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) -> list[Line]:
     verdict = request.command
     if verdict is None:
         return []
@@ -127,7 +129,7 @@ def _command(request: ChoiceRequest, columns: int, *, short: bool) -> list[Line]
     if request.cwd:
         lines.append([(DIM, "in "), (DIM, cut_left(safe(request.cwd, multiline=False, prompt=True), columns - 3))])
     shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
-    if len(shown) > 1 or any(segment.status != "allow" for segment in shown):
+    if parts and (len(shown) > 1 or any(segment.status != "allow" for segment in shown)):
         lines += _segments(verdict.segments, columns)
     reasons = [(PLAIN, safe(verdict.reason, multiline=False))] if verdict.reason and not shown else []
     for fragment in reasons:

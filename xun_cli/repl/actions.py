@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from xun_cli.frontend.actions import ConversationActions, DraftBox, Hint
+from xun_cli.frontend.actions import TWICE, ConversationActions, DraftBox, Hint
 from xun_cli.frontend.actions import Terminal as AnyTerminal
 from xun_cli.render.text import BOLD
+from xun_cli.repl.viewing import fits
 
 if TYPE_CHECKING:
     from xun_cli.frontend.conversation import Conversation
     from xun_cli.frontend.notify import Notifier
     from xun_cli.render.transcript import Transcript
+    from xun_cli.repl.viewing import Viewing
 
 
 class Terminal(AnyTerminal, Protocol):
@@ -23,6 +25,9 @@ class Terminal(AnyTerminal, Protocol):
 
     def stop_process(self) -> None:
         """Stop the process until it is continued."""
+
+    def rows(self) -> int:
+        """Return the height of the terminal."""
 
 
 class KeyActions(ConversationActions):
@@ -36,16 +41,47 @@ class KeyActions(ConversationActions):
         transcript: Transcript,
         notifier: Notifier,
         *,
+        views: Viewing,
         hint: Hint,
         clock: Callable[[], float],
     ) -> None:
         super().__init__(terminal, conversation, composer, notifier, hint=hint, clock=clock)
-        self._screen, self._transcript = terminal, transcript
+        self._screen, self._transcript, self._views = terminal, transcript, views
+        self._escaped_at = float("-inf")
+
+    def interrupt(self) -> None:
+        """End the running turn; pressed twice when none runs: go back to an earlier message."""
+        now = self._clock()
+        again = now - self._escaped_at < TWICE
+        self._escaped_at = float("-inf")
+        if self._conversation.interrupt():
+            return
+        if again:
+            self._views.rewind()
+        elif self._conversation.session is not None and self._conversation.session.turn:
+            self._escaped_at = now
+            self._hint.say("Esc again: back to an earlier message.")
 
     def expand(self) -> None:
-        """Show the last folded output in full."""
+        """Show the last folded output in full: what is short below, what is long on the whole screen."""
+        call = self._transcript.folded
+        if call is None:
+            self._hint.say("Nothing is folded.")
+            return
         lines = self._transcript.expand()
-        self._screen.show(lines) if lines else self._hint.say("Nothing is folded.")
+        if fits(lines, self._screen.rows()):
+            self._screen.show(lines)
+        else:
+            self._transcript.folded = call
+            self._views.output(call)
+
+    def show_transcript(self) -> None:
+        """Open the whole session to read."""
+        self._views.transcript()
+
+    def show_work(self) -> None:
+        """Open the list of sub-agents and background commands."""
+        self._views.work()
 
     def show_todos(self) -> None:
         """Print the todo list."""

@@ -12,33 +12,33 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 
-from xun_cli._version import __version__
 from xun_cli.frontend.actions import Hint
 from xun_cli.frontend.clipboard import copy_text
-from xun_cli.frontend.dialog import Dialog
+from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
 from xun_cli.frontend.threads import in_thread
 from xun_cli.render.live import FRAME
-from xun_cli.render.safe import safe
-from xun_cli.render.status import Status
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, ansi, cut, cut_left, line_width
+from xun_cli.render.text import Line, ansi
 from xun_cli.render.transcript import Transcript
 from xun_cli.repl.actions import KeyActions
 from xun_cli.repl.bindings import key_map, register_sequences
+from xun_cli.repl.colors import Look
 from xun_cli.repl.completion import InputCompleter
 from xun_cli.repl.composer import Composer
 from xun_cli.repl.history import PrivateHistory
 from xun_cli.repl.keys import make_bindings
+from xun_cli.repl.overlay import InlineApplication, Overlays
 from xun_cli.repl.screen import InlineRenderer
+from xun_cli.repl.terminal import terminal_output
+from xun_cli.repl.texts import farewell, held_note, status_of, welcome_lines
 from xun_cli.repl.view import View
+from xun_cli.repl.viewing import Viewing
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -80,7 +80,7 @@ class Repl:
     ) -> None:
         self._options, self._settings, self._carried, self._clock = options, settings, carried, clock
         self._output = output or terminal_output()
-        self._color = options.color and not os.environ.get("NO_COLOR")
+        self._look = Look(settings, options.color)
         self._error: BaseException | None = None
         self._hint = Hint(clock, self.refresh)
         self._branch = ""
@@ -89,18 +89,22 @@ class Repl:
         self.conversation = carried.conversation
         self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._write)
         self.composer = self._make_composer()
+        self.overlays = Overlays(self._output, self._look, focus_changed=self._focused, key_pressed=self._key_in_view)
+        self.views = Viewing(self, self.overlays, self.conversation, settings)
         self.dialog = self._make_dialog()
+        self.views.serve(self.dialog)
         self.view = self._make_view()
         self.app = self._application(keyboard)
+        self.overlays.over(self.app)
 
     def _make_view(self) -> View:
         return View(
             self.composer,
             self.dialog,
             self.transcript,
-            status=self._status,
+            status=lambda: status_of(self.conversation.session, hint=self._hint.text, branch=self._branch),
             size=self._output.get_size,
-            notes=self._notes,
+            notes=lambda: held_note(self.conversation.held, self._columns()),
             hints=self._settings.ui.hints,
         )
 
@@ -116,10 +120,12 @@ class Repl:
         return composer
 
     def _make_dialog(self) -> Dialog:
+        ui = self._settings.ui
         return Dialog(
             self.conversation.answer,
             self.conversation.interrupt,
-            has_draft=lambda: bool(self.composer.text) or self.view.layout.is_searching,
+            has_draft=lambda: bool(self.composer.text) or self.view.layout.is_searching or self.overlays.open,
+            views=DialogViews(self.views.question, self.views.edit, ui.diff_split_min, ui.diff == "split"),
             withdraw=self.conversation.own.withdraw,
             size=lambda: (self._columns(), self.view.dialog_rows()),
             clock=self._clock,
@@ -128,19 +134,24 @@ class Repl:
     def _columns(self) -> int:
         return self._output.get_size().columns
 
-    def _application(self, keyboard: Input | None) -> Application[int | Switch]:
+    def rows(self) -> int:
+        """Return the height of the terminal."""
+        return self._output.get_size().rows
+
+    def _application(self, keyboard: Input | None) -> InlineApplication:
         register_sequences()
         keys = key_map(self._settings.keys)
         self._key_problems = keys.problems
-        app: Application[int | Switch] = Application(
+        app = InlineApplication(
             layout=self.view.layout,
             key_bindings=make_bindings(keys, self._actions(), self.composer, self.dialog, self.view),
             style=Style([]),
+            style_transformation=self._look.region,
             include_default_pygments_style=False,
             full_screen=False,
             mouse_support=False,
             erase_when_done=True,
-            color_depth=ColorDepth.DEPTH_4_BIT if self._color else ColorDepth.DEPTH_1_BIT,
+            color_depth=self._look.depth,
             editing_mode=EditingMode.VI if self._settings.ui.editing == "vi" else EditingMode.EMACS,
             enable_page_navigation_bindings=False,
             terminal_size_polling_interval=None,
@@ -150,7 +161,9 @@ class Repl:
         app.ttimeoutlen = 0.05  # how long ESC waits for the rest of a sequence
         app.timeoutlen = 0.1
         reflows = "XTERM_VERSION" not in os.environ and os.environ.get("TERM") != "linux"
-        self.screen = InlineRenderer(Style([]), self._output, color=self._color, reflows=reflows)
+        self.screen = InlineRenderer(
+            Style([]), self._output, color=self._look.color, reflows=reflows, theme=self._look.theme
+        )
         app.renderer = self.screen
         app.key_processor.before_key_press += self._key_pressed
         return app
@@ -162,6 +175,7 @@ class Repl:
             self.composer,
             self.transcript,
             self.notifier,
+            views=self.views,
             hint=self._hint,
             clock=self._clock,
         )
@@ -170,8 +184,10 @@ class Repl:
         """Run until the person leaves or wants another front end."""
         self._signals()
         if not self._carried.seen:
-            self.show(self.transcript.say(self._welcome(), "welcome"))
+            welcome = welcome_lines(self._options.cwd, self._columns(), hints=self._settings.ui.hints)
+            self.show(self.transcript.say(welcome, "welcome"))
         missed = self.conversation.attach(self, self.transcript, self._columns, seen=self._carried.seen)
+        self.conversation.view_of = self.views.of_line
         self.show(missed)
         for problem in self._key_problems:
             self.conversation.warn(problem)
@@ -191,7 +207,8 @@ class Repl:
                 await self.conversation.close(outcome)
         if self._error is not None:
             raise self._error
-        return outcome if isinstance(outcome, Switch) else Leave(outcome, self._farewell())
+        last = ansi(farewell(self.conversation.session), self._look.color, self._look.theme())
+        return outcome if isinstance(outcome, Switch) else Leave(outcome, last)
 
     def _signals(self, *, own: bool = True) -> None:
         """Handle signals here, or no more."""
@@ -221,7 +238,7 @@ class Repl:
         error = context.get("exception")
         if error is None:
             return
-        if isinstance(error, OSError) and error.errno in _TERMINAL_GONE:
+        if isinstance(error, EOFError) or (isinstance(error, OSError) and error.errno in _TERMINAL_GONE):
             self.finish(GONE)
             return
         self._error = self._error or error
@@ -247,6 +264,8 @@ class Repl:
         self.dialog.update(self.conversation.pending())
         if self.dialog.request is not None and self.dialog.request.id != before:
             self.notifier.waiting(self.dialog.request.prompt)
+        waits = self.dialog.request is not None and not self.dialog.focused
+        self.overlays.remark("an approval waits" if waits else "")
         self.view.sync_focus()
         self.refresh()
 
@@ -265,7 +284,18 @@ class Repl:
         else:
             self._end(Switch(to))
 
+    def say(self, text: str) -> None:
+        """Show a passing remark."""
+        self._hint.say(text)
+
+    def put_draft(self, text: str) -> None:
+        """Replace the draft, when it is empty."""
+        if not self.composer.text:
+            self.composer.put(text)
+
     def _end(self, outcome: int | Switch) -> None:
+        if self.overlays.close(lambda: self._end(outcome)):
+            return
         if self.app.is_running and not self.app.is_done:
             self.app.exit(result=outcome)
 
@@ -303,6 +333,12 @@ class Repl:
         if not self.dialog.focused:
             self.dialog.guard.typed()
 
+    def _key_in_view(self) -> None:
+        self.dialog.guard.typed()
+
+    def _focused(self, focused: bool) -> None:
+        self.notifier.focused = focused
+
     def _slash(self, text: str) -> list[tuple[str, str]]:
         context, registry = self.conversation.context(), self.conversation.registry
         return registry.complete(context, text) if registry is not None and context is not None else []
@@ -320,32 +356,6 @@ class Repl:
             self._ticking = False
         self.app.invalidate()
 
-    def _notes(self) -> list[Line]:
-        if not self.conversation.held:
-            return []
-        count = self.conversation.held
-        what = "your message goes" if count == 1 else f"your {count} messages go"
-        columns = self._columns()
-        return [[(DIM, cut(f"One moment: {what} out as soon as xun is ready.", columns))]]
-
-    def _status(self) -> Status:
-        hint = self._hint.text
-        session = self.conversation.session
-        if session is None:
-            return Status(hint=hint)
-        policy, usage = session.policy, session.usage
-        return Status(
-            model=session.model_name,
-            context_pct=session.context_pct,
-            cost_usd=usage.cost_usd,
-            tokens=usage.input + usage.output,
-            mode=policy.mode,
-            auto=policy.auto_remaining,
-            branch=self._branch,
-            granted=(len(policy.command_allowlist), len(policy.write_allowlist)),
-            hint=hint,
-        )
-
     async def _read_branch(self) -> None:
         def read() -> str:
             from xun_cli.vcs import read_branch
@@ -354,27 +364,3 @@ class Repl:
 
         self._branch = await in_thread(read)
         self.refresh()
-
-    def _welcome(self) -> list[Line]:
-        columns = self._columns()
-        folder = str(self._options.cwd)
-        home = os.path.expanduser("~")
-        shown = "~" + folder[len(home) :] if folder == home or folder.startswith(home + os.sep) else folder
-        head: Line = [(f"{BOLD} {ACCENT}", "xun"), (DIM, f" {__version__}  ")]
-        lines: list[Line] = [[*head, (PLAIN, cut_left(safe(shown, multiline=False), columns - line_width(head)))]]
-        if self._settings.ui.hints:
-            lines.append([(DIM, cut("/help lists the commands · Esc interrupts · Ctrl-D leaves", columns))])
-        return lines
-
-    def _farewell(self) -> str:
-        session = self.conversation.session
-        if session is None or session.store is None or not session.turn:
-            return ""
-        return ansi([(DIM, "Go on with this session: "), (PLAIN, f"xun -r {safe(session.id)}")], self._color)
-
-
-def terminal_output() -> Vt100_Output:
-    """Return the terminal as it is; the cursor's position is never asked for, no answer is waited for."""
-    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
-    output.enable_cpr = False
-    return output

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Attrs, StyleTransformation
 
-from xun_cli.render.theme import Theme
+from xun_cli.render.theme import Theme, theme_for
+
+if TYPE_CHECKING:
+    from xun_cli.settings import Settings
 
 
 class ThemeColors(StyleTransformation):
@@ -21,9 +27,10 @@ class ThemeColors(StyleTransformation):
         if not theme:
             return attrs
         changed = attrs
-        for word in ("dim", "italic"):
-            if getattr(attrs, word) and word in theme:
-                changed = changed._replace(**{word: False})
+        if attrs.dim and "dim" in theme:
+            changed = changed._replace(dim=False)
+        if attrs.italic and "italic" in theme:
+            changed = changed._replace(italic=False)
         if attrs.color in theme:
             words = theme[attrs.color or ""].split()
             color = next((word for word in words if word.startswith("ansi")), "")
@@ -34,3 +41,22 @@ class ThemeColors(StyleTransformation):
     def invalidation_hash(self) -> Hashable:
         """Return what tells one theme from another."""
         return tuple(self._theme().items())
+
+
+class Look:
+    """How this terminal is written to: with colours or without, in the theme of the settings, which may change.
+
+    Args:
+        settings: Where the theme is named.
+        color: Colours are wanted; NO_COLOR says no all the same.
+    """
+
+    def __init__(self, settings: Settings, color: bool) -> None:
+        self._settings = settings
+        self.color = color and not os.environ.get("NO_COLOR")
+        self.depth = ColorDepth.DEPTH_4_BIT if self.color else ColorDepth.DEPTH_1_BIT
+        self.region = ThemeColors(self.theme)
+
+    def theme(self) -> Theme:
+        """Return the theme in force."""
+        return theme_for(self._settings.ui.theme, os.environ)

@@ -82,6 +82,12 @@ class Actions(Protocol):
     def show_todos(self) -> None:
         """Show the todo list."""
 
+    def show_transcript(self) -> None:
+        """Open the whole session to read."""
+
+    def show_work(self) -> None:
+        """Open the list of sub-agents and background commands."""
+
     def redraw(self) -> None:
         """Draw the live region again."""
 
@@ -129,6 +135,8 @@ class _Composer:
             "mode": lambda event: self._back_tab(),
             "expand": lambda event: actions.expand(),
             "todo": lambda event: actions.show_todos(),
+            "transcript": lambda event: actions.show_transcript(),
+            "panel": lambda event: actions.show_work(),
             "redraw": lambda event: actions.redraw(),
             "suspend": lambda event: actions.suspend(),
         }

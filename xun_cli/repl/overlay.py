@@ -6,7 +6,8 @@ the normal buffer, and what becomes final while the view is open is printed when
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +20,17 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.layout.layout import Layout
 from prompt_toolkit.styles import Style
 
+from xun_cli.frontend.outcome import Switch
 from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT
 from xun_cli.repl.view import joined
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.input import Input
-    from prompt_toolkit.output import ColorDepth, Output
-    from prompt_toolkit.styles import StyleTransformation
+    from prompt_toolkit.output import Output
 
     from xun_cli.frontend.full_screen import FullScreen
+    from xun_cli.repl.colors import Look
 
 _NAMED = (
     "enter",
@@ -55,7 +57,7 @@ _NAMED = (
 )
 
 
-class InlineApplication(Application[int]):
+class InlineApplication(Application[int | Switch]):
     """An application whose drawing and keys can be set aside for something else on its terminal."""
 
     @asynccontextmanager
@@ -82,8 +84,7 @@ def overlay_application(
     size: Callable[[], tuple[int, int]],
     keyboard: Input | None,
     output: Output,
-    depth: ColorDepth,
-    transformation: StyleTransformation | None = None,
+    look: Look,
     focus_changed: Callable[[bool], None] = lambda focused: None,
     key_pressed: Callable[[], None] = lambda: None,
 ) -> Application[None]:
@@ -97,11 +98,11 @@ def overlay_application(
         layout=Layout(Window(control, always_hide_cursor=True)),
         key_bindings=_bindings(view, focus_changed, key_pressed),
         style=Style([]),
-        style_transformation=transformation,
+        style_transformation=look.region,
         include_default_pygments_style=False,
         full_screen=True,
         mouse_support=False,
-        color_depth=depth,
+        color_depth=look.depth,
         enable_page_navigation_bindings=False,
         terminal_size_polling_interval=None,
         input=keyboard,
@@ -152,29 +153,26 @@ class Overlays:
     """Shows one view at a time over an application.
 
     Args:
-        app: The inline application.
         output: The terminal.
-        depth: Its colours.
-        transformation: The theme.
+        look: Its colours.
         focus_changed: Told of the terminal's focus reports.
         key_pressed: Told of each key.
     """
 
     def __init__(
         self,
-        app: InlineApplication,
         output: Output,
+        look: Look,
         *,
-        depth: ColorDepth,
-        transformation: StyleTransformation | None,
         focus_changed: Callable[[bool], None],
         key_pressed: Callable[[], None],
     ) -> None:
-        self._app, self._output, self._depth = app, output, depth
-        self._transformation = transformation
+        self._app: InlineApplication | None = None
+        self._output, self._look, self._busy = output, look, False
         self._focus_changed, self._key_pressed = focus_changed, key_pressed
         self._view: FullScreen | None = None
         self._shown: Application[None] | None = None
+        self._lent: asyncio.Future[Any] | None = None
         self._afterwards: Callable[[], None] | None = None
 
     @property
@@ -182,22 +180,24 @@ class Overlays:
         """Whether a view is shown, or something else has the terminal."""
         return self._busy
 
-    _busy = False
+    def over(self, app: InlineApplication) -> None:
+        """Take the application over which views are shown."""
+        self._app = app
 
     async def show(self, view: FullScreen) -> Any:
         """Show *view* until it is closed and return its result; None when another one is open."""
-        if self._busy:
+        app = self._app
+        if self._busy or app is None or not app.is_running:
             return None
         self._busy, self._view = True, view
         try:
-            async with self._app.aside():
+            async with app.aside():
                 self._shown = overlay_application(
                     view,
                     size=self._columns_and_rows,
-                    keyboard=self._app.input,
+                    keyboard=app.input,
                     output=self._output,
-                    depth=self._depth,
-                    transformation=self._transformation,
+                    look=self._look,
                     focus_changed=self._focus_changed,
                     key_pressed=self._key_pressed,
                 )
@@ -207,17 +207,23 @@ class Overlays:
             self._continue()
         return view.result
 
-    async def lend(self, work: Callable[[], Any]) -> Any:
+    async def lend(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Give the terminal, in its ordinary modes, to *work*, such as an editor; it is awaited."""
-        if self._busy:
+        app = self._app
+        if self._busy or app is None or not app.is_running:
             return None
         self._busy = True
+        self._lent = asyncio.ensure_future(work())
         try:
-            async with self._app.aside():
-                with self._app.input.cooked_mode():
-                    return await work()
+            async with app.aside():
+                with app.input.cooked_mode():
+                    return await self._lent
+        except asyncio.CancelledError:
+            if self._afterwards is None:
+                raise
+            return None
         finally:
-            self._busy = False
+            self._busy, self._lent = False, None
             self._continue()
 
     def remark(self, text: str) -> None:
@@ -233,6 +239,8 @@ class Overlays:
         self._afterwards = then
         if self._view is not None:
             self._view.closed = True
+        if self._lent is not None:
+            self._lent.cancel()
         if self._shown is not None and self._shown.is_running and not self._shown.is_done:
             self._shown.exit()
         return True

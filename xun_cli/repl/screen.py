@@ -7,13 +7,14 @@ synchronized update, so that keys are never echoed and nothing flickers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.renderer import Renderer
 
-from xun_cli.render.text import Line, ansi
+from xun_cli.render.text import NO_THEME, Line, ansi
+from xun_cli.render.theme import Theme
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -33,18 +34,28 @@ class InlineRenderer(Renderer):
         output: Where to draw.
         color: Write colours.
         reflows: The terminal wraps lines anew when it gets narrower (nearly all do, xterm does not).
+        theme: Gives the theme of what is printed above.
     """
 
-    def __init__(self, style: BaseStyle, output: Output, *, color: bool, reflows: bool = True) -> None:
+    def __init__(
+        self,
+        style: BaseStyle,
+        output: Output,
+        *,
+        color: bool,
+        reflows: bool = True,
+        theme: Callable[[], Theme] = lambda: NO_THEME,
+    ) -> None:
         self._above: list[str] = []
         self._scroll_away = False
-        self._color = color
+        self._color, self._theme = color, theme
         self._reflows = reflows
         super().__init__(style, output, full_screen=False, mouse_support=False)
 
     def print_above(self, lines: Iterable[Line]) -> None:
         """Take finished lines; they are written with the next drawing."""
-        self._above.extend(ansi(line, self._color) for line in lines)
+        theme = self._theme()
+        self._above.extend(ansi(line, self._color, theme) for line in lines)
 
     def scroll_away(self) -> None:
         """Move everything on the screen into the scrollback with the next drawing; nothing is erased."""

@@ -16,6 +16,7 @@ from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from tests.fakes.scripted_session import ScriptedSession
+from tests.fakes.terminal import Screen
 from xun import events as ev
 from xun_cli.driver import Start, carried
 from xun_cli.options import StartOptions
@@ -35,7 +36,7 @@ class Sheet:
         self.ended = asyncio.create_task(repl.run())
 
     def screen(self) -> str:
-        screen = pyte.HistoryScreen(COLUMNS, ROWS, history=5_000)
+        screen = Screen(COLUMNS, ROWS)
         pyte.Stream(screen).feed(self.written.getvalue())
         return "\n".join(row.rstrip() for row in screen.display)
 
@@ -109,7 +110,11 @@ async def test_ctrl_o_opens_what_was_folded_and_ctrl_t_shows_the_list(tmp_path: 
         await sheet.shows("• two")
         assert "test 3 ok" not in sheet.written.getvalue()
         await sheet.press("\x0f")
-        await sheet.until(lambda: "test 3 ok" in sheet.written.getvalue())
+        await sheet.shows("1–22 of 41 lines")
+        assert "test 3 ok" in sheet.screen()
+        await sheet.press("q")
+        await sheet.shows("scripted · ask")
+        assert "test 3 ok" not in sheet.screen()
         sheet.session.emit(ev.TodoUpdated(items=({"description": "write the test", "status": "pending"},)))
         await sheet.press("\x14", 0.1)
         await sheet.press("\x14")

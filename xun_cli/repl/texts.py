@@ -1,0 +1,61 @@
+"""What the inline front end says of itself: the welcome, the status line's content, the last line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from xun_cli._version import __version__
+from xun_cli.render.safe import safe
+from xun_cli.render.status import Status
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, cut, cut_left, line_width
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from xun_cli.session.session import Session
+
+
+def welcome_lines(folder: Path, columns: int, *, hints: bool) -> list[Line]:
+    """Return the first lines of a session: the version, the folder, one hint."""
+    shown, home = str(folder), os.path.expanduser("~")
+    if shown == home or shown.startswith(home + os.sep):
+        shown = "~" + shown[len(home) :]
+    head: Line = [(f"{BOLD} {ACCENT}", "xun"), (DIM, f" {__version__}  ")]
+    lines: list[Line] = [[*head, (PLAIN, cut_left(safe(shown, multiline=False), columns - line_width(head)))]]
+    if hints:
+        lines.append([(DIM, cut("/help lists the commands · Esc interrupts · Ctrl-D leaves", columns))])
+    return lines
+
+
+def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
+    """Return what the status line tells of *session*; None while it is opened."""
+    if session is None:
+        return Status(hint=hint)
+    policy, usage = session.policy, session.usage
+    return Status(
+        model=session.model_name,
+        context_pct=session.context_pct,
+        cost_usd=usage.cost_usd,
+        tokens=usage.input + usage.output,
+        mode=policy.mode,
+        auto=policy.auto_remaining,
+        branch=branch,
+        granted=(len(policy.command_allowlist), len(policy.write_allowlist)),
+        hint=hint,
+    )
+
+
+def farewell(session: Session | None) -> Line:
+    """Return the last line: how to go on with *session*; empty when there is nothing to go on with."""
+    if session is None or session.store is None or not session.turn:
+        return []
+    return [(DIM, "Go on with this session: "), (PLAIN, f"xun -r {safe(session.id)}")]
+
+
+def held_note(count: int, columns: int) -> list[Line]:
+    """Say that *count* messages wait for the start to be over."""
+    if not count:
+        return []
+    what = "your message goes" if count == 1 else f"your {count} messages go"
+    return [[(DIM, cut(f"One moment: {what} out as soon as xun is ready.", columns))]]

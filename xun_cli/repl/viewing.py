@@ -1,0 +1,302 @@
+"""The full-screen views of the inline front end: which key or command opens which, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from xun_cli.frontend.threads import in_thread
+from xun_cli.render.text import BAD, DIM, Line
+
+if TYPE_CHECKING:
+    from xun.choice import ChoiceRequest
+    from xun_cli.frontend.choosing import TurnPoint, Worker
+    from xun_cli.frontend.conversation import Conversation
+    from xun_cli.frontend.dialog import Dialog
+    from xun_cli.repl.overlay import Overlays
+    from xun_cli.session.session import Session
+    from xun_cli.settings import Settings
+
+
+OUTPUT_SHOWN = 500_000
+"""Bytes at the end of a background command's output that are shown."""
+
+
+class ViewHost(Protocol):
+    """What views need of the inline front end."""
+
+    def say(self, text: str) -> None:
+        """Show a passing remark."""
+
+    def put_draft(self, text: str) -> None:
+        """Replace the draft, when it is empty."""
+
+    def refresh(self) -> None:
+        """Draw soon."""
+
+
+class Viewing:
+    """Opens views, one at a time.
+
+    Args:
+        host: The inline front end.
+        overlays: Where views are shown.
+        conversation: The session and what runs in it.
+        settings: The settings in force.
+    """
+
+    def __init__(self, host: ViewHost, overlays: Overlays, conversation: Conversation, settings: Settings) -> None:
+        self._host, self._overlays, self._conversation, self._settings = host, overlays, conversation, settings
+        self._dialog: Dialog | None = None
+
+    def serve(self, dialog: Dialog) -> None:
+        """Take the dialog whose questions can be viewed and edited."""
+        self._dialog = dialog
+
+    # -- what a line or key opens -----------------------------------------------------------
+
+    def of_line(self, line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Return what shows the view that a command without arguments asks for; None when it has none."""
+        session = self._conversation.session
+        table: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "/policy": self._policy,
+            "/transcript": self._transcript,
+        }
+        if session is not None and not session.running:
+            table |= {"/resume": self._sessions, "/rewind": self._rewind}
+        return table.get(line.strip())
+
+    def question(self) -> bool:
+        """Show all that the open question is about."""
+        request = self._dialog.request if self._dialog is not None else None
+        if request is None or self._overlays.open:
+            return False
+        self._conversation.spawn(self._question(request))
+        return True
+
+    def edit(self, request: ChoiceRequest) -> None:
+        """Let the person edit what *request* would write."""
+        if not self._overlays.open:
+            self._conversation.spawn(self._edit(request))
+
+    def transcript(self) -> None:
+        """Show the whole session."""
+        self._conversation.spawn(self._transcript())
+
+    def work(self) -> None:
+        """Show sub-agents and background commands."""
+        self._conversation.spawn(self._work())
+
+    def rewind(self) -> None:
+        """Choose a turn to go back before."""
+        session = self._conversation.session
+        if session is not None and not session.running:
+            self._conversation.spawn(self._rewind())
+
+    def output(self, call: Any) -> None:
+        """Show all that a finished call gave back."""
+        from xun_cli.frontend.readings import output_pager
+
+        session = self._conversation.session
+        cwd = str(session.cwd) if session is not None else ""
+        self._conversation.spawn(self._overlays.show(output_pager(call, cwd)))
+
+    # -- reading ----------------------------------------------------------------------------
+
+    async def _question(self, request: ChoiceRequest) -> None:
+        from xun_cli.frontend.readings import question_pager
+
+        ui = self._settings.ui
+        await self._overlays.show(question_pager(request, split_from=ui.diff_split_min, split=ui.diff != "unified"))
+
+    async def _transcript(self) -> None:
+        from xun_cli.frontend.readings import session_pager
+
+        session = self._conversation.session
+        if session is None:
+            self._host.say("One moment: xun is starting.")
+            return
+        name = session.name or session.id
+        await self._overlays.show(session_pager(session.history(), name=name, cwd=str(session.cwd)))
+
+    async def _edit(self, request: ChoiceRequest) -> None:
+        from xun.choice import ChoiceOutcome
+        from xun_cli.frontend.editing import EditorError, edited_text, environment
+
+        before = request.files[0].proposed or ""
+
+        async def work() -> str:
+            return await edited_text(before, os.path.basename(request.files[0].path), environment())
+
+        dialog = self._dialog
+        try:
+            text = await self._overlays.lend(work)
+        except EditorError as error:
+            if dialog is not None and dialog.request is request:
+                dialog.say(str(error))
+                self._host.refresh()
+            else:
+                self._warn(str(error))
+            return
+        if text is None or text == before:
+            self._host.say("Nothing was changed: the question is still open.")
+        elif not self._conversation.answer(request.id, ChoiceOutcome("once", "user", edited=text)):
+            self._warn("The question was withdrawn while you edited: nothing was written.")
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    async def _sessions(self) -> None:
+        from xun_cli.commands.output import CommandResult
+        from xun_cli.frontend.choosing import session_picker
+        from xun_cli.session.listing import list_sessions
+
+        context, session = self._conversation.context(), self._conversation.session
+        if context is None or session is None:
+            return
+        found = await in_thread(lambda: list_sessions(context.places, session.cwd))
+        others = [info for info in found if info.id != session.id]
+        if not others:
+            self._note("There is no other session of this folder. /sessions all lists those of other folders.")
+            return
+        chosen = await self._overlays.show(session_picker(others))
+        if chosen is not None:
+            await self._conversation.act(CommandResult(action="resume", data=chosen))
+
+    async def _policy(self) -> None:
+        from xun_cli.frontend.choosing import policy_picker
+
+        session = self._conversation.session
+        if session is not None:
+            await self._overlays.show(policy_picker(lambda: session.policy, self._remove))
+
+    def _remove(self, number: str) -> str:
+        """Take the entry c2, w1, ... back, as /policy remove does."""
+        from xun_cli.commands import policy_ops
+
+        session = self._conversation.session
+        if session is None:
+            return ""
+        policy = session.policy
+        if number.startswith("c"):
+            change = policy_ops.remove_command(policy, number)
+        else:
+            change = policy_ops.remove_write(policy, number, session.agent.workspace)
+        policy_ops.emit_change(session, policy, change.op, change.list, change.entry)
+        return f"Taken back: {change.entry}. /policy undo brings it back."
+
+    async def _work(self) -> None:
+        from xun_cli.frontend.choosing import work_picker, workers
+        from xun_cli.frontend.readings import agent_pager, command_pager
+
+        session = self._conversation.session
+        if session is None:
+            return
+        while True:
+            chosen: Worker | None = await self._overlays.show(
+                work_picker(lambda: workers(session.history()), self._stop)
+            )
+            if chosen is None:
+                return
+            history, cwd = session.history(), str(session.cwd)
+            if chosen.kind == "agent":
+                view = agent_pager(history, chosen.name, chosen.task, cwd)
+            else:
+                view = command_pager(chosen.name, chosen.task, await in_thread(partial(_written, session, chosen.name)))
+            await self._overlays.show(view)
+
+    def _stop(self, worker: Worker) -> str:
+        if worker.kind != "command" or worker.state != "running":
+            return "Only a running background command can be stopped here; Esc interrupts the turn."
+        self._conversation.spawn(self._conversation.run_quietly(f"/tasks stop {worker.name}"))
+        return f"{worker.name} is told to stop."
+
+    async def _rewind(self) -> None:
+        from xun_cli.frontend.choosing import TurnPoint, rewind_picker
+
+        session = self._conversation.session
+        if session is None:
+            return
+        points = [
+            TurnPoint(point.turn, point.text, point.ts, len(point.files))
+            for point in await in_thread(session.rewind_points)
+        ]
+        if not points:
+            self._host.say("There is no turn to go back before.")
+            return
+        chosen: TurnPoint | None = await self._overlays.show(rewind_picker(points))
+        if chosen is not None:
+            await self._go_back(chosen)
+
+    async def _go_back(self, point: TurnPoint) -> None:
+        """Go back before a turn; its text becomes the draft, so that it can be asked another way."""
+        from xun_cli.commands.output import CommandResult
+
+        session = self._conversation.session
+        if session is None:
+            return
+        files = point.files > 0 and await self._puts_back(point)
+        if files is None:
+            return
+        try:
+            paths = await session.rewind_to(point.turn, files=bool(files))
+        except (RuntimeError, OSError) as error:
+            self._warn(str(error))
+            return
+        except Exception as error:
+            from xun.errors import XunError
+
+            if not isinstance(error, XunError):
+                raise
+            self._warn(str(error))
+            return
+        await self._conversation.act(CommandResult(action="redraw"))
+        put = f"; {len(paths)} file{'s' * (len(paths) != 1)} put back" if paths else ""
+        self._note(f"back before turn {point.turn}{put}; its message is in the composer")
+        self._host.put_draft(point.text)
+
+    async def _puts_back(self, point: TurnPoint) -> bool | None:
+        """Ask whether files are put back too; None when the person takes it all back."""
+        from uuid import uuid4
+
+        from xun.choice import ChoiceRequest, Option
+
+        many = f"{point.files} file{'s' * (point.files != 1)}"
+        request = ChoiceRequest(
+            id=uuid4().hex,
+            kind="choice",
+            prompt=f"Go back before turn {point.turn}: {many} changed since then",
+            options=(
+                Option("both", "Put the files back too", "f", note="what tools wrote; commands' changes stay"),
+                Option("talk", "Only the conversation", "c"),
+                Option("", "Stay here", "s"),
+            ),
+            default="talk",
+        )
+        outcome = await self._conversation.own.ask(request)
+        if outcome is None or not outcome.choice:
+            return None
+        return bool(outcome.choice == "both")
+
+    # -- saying -----------------------------------------------------------------------------
+
+    def _note(self, text: str) -> None:
+        self._conversation.own_lines(lambda transcript: transcript.note(text, DIM))
+
+    def _warn(self, text: str) -> None:
+        self._conversation.own_lines(lambda transcript: transcript.note(text, BAD, "✗"))
+
+
+def _written(session: Session, name: str) -> str:
+    """Return the end of what the background command *name* has written; "" when it is no longer kept."""
+    from xun_builtin_tools.cmd.tasks import Tasks
+
+    agents = [session.agent, *getattr(session.agent, "background", ())]
+    found = [task for agent in agents for task in Tasks.among(agent) if task.id == name]
+    return str(found[0].log.read(-OUTPUT_SHOWN, OUTPUT_SHOWN).text) if found else ""
+
+
+def fits(lines: Sequence[Line], rows: int) -> bool:
+    """Tell whether *lines* are few enough to be printed instead of opened."""
+    return len(lines) <= max(10, rows * 2 // 3)
