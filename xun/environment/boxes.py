@@ -14,19 +14,25 @@ from xun.environment.processes import LocalProcess, ProcessTable, descendants
 _POLL = 0.02
 
 
+def _nothing() -> None:
+    """Do nothing more."""
+
+
 class WalledProcess(LocalProcess):
     """A process behind a wall; *after* is called once it is over and closed."""
 
     def __init__(
-        self, table: ProcessTable, popen: subprocess.Popen[bytes], tag: str, after: Callable[[], None] = lambda: None
+        self, table: ProcessTable, popen: subprocess.Popen[bytes], tag: str, after: Callable[[], None] | None = None
     ) -> None:
         super().__init__(table, popen, tag)
-        self._after = after
+        self._after = after or _nothing
 
     def close(self) -> None:
         """Close the streams."""
         super().close()
-        self._after()
+        if self.poll() is not None:
+            self._after, after = _nothing, self._after
+            after()
 
 
 class BoxedProcess(WalledProcess):

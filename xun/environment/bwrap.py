@@ -67,7 +67,22 @@ class Bubblewrap:
         Raises:
             EnvironmentUnusable: There is no bwrap, or it does not work here.
         """
-        given = dict(env)
+        self._shield.enter()
+        try:
+            return self._start(command, cwd, dict(env), stdin, view, readable)
+        except BaseException:
+            self._shield.leave()
+            raise
+
+    def _start(
+        self,
+        command: str | Sequence[str],
+        cwd: str,
+        given: dict[str, str],
+        stdin: bool,
+        view: View,
+        readable: Sequence[str],
+    ) -> BoxedProcess:
         inside = self._inside(view, given, readable)
         self._test(inside, given)
         writable = inside.writable
@@ -77,7 +92,7 @@ class Bubblewrap:
         argv = [self.program, *arguments(inside), "--chdir", cwd, "--", *argument_vector(command)]
         tag = self._table.new_tag()
         popen = self._thread().submit(self._table.popen, argv, "/", {**given, TAG: tag}, stdin).result()
-        return BoxedProcess(self._table, popen, tag, self._shield.look)
+        return BoxedProcess(self._table, popen, tag, self._shield.leave)
 
     def _thread(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -129,8 +144,13 @@ class Bubblewrap:
         Raises:
             EnvironmentUnusable: It does not; the text says why.
         """
-        if not self._tested:
+        if self._tested:
+            return
+        self._shield.enter()
+        try:
             self._test(self._inside("closed", env, ()), env)
+        finally:
+            self._shield.leave()
 
     def _test(self, inside: Inside, env: Mapping[str, str]) -> None:
         if self._tested:

@@ -52,13 +52,29 @@ class Pin:
 class Shield:
     """Git's hooks and settings and xun's folder in every workspace folder, also where there are none yet.
 
-    What is absent is made, empty, and removed again by `close`: a mount needs something to be put on.
+    What is absent is made, empty, and removed again by `close`: a mount needs something to be put on. Who says with
+    `enter` and `leave` how long it is needed has it removed when nobody needs it any more.
     """
 
     def __init__(self) -> None:
         self._made: list[str] = []
         self._git_folders: set[str] = set()
-        self._lock = threading.Lock()
+        self._inside = 0
+        self._lock = threading.RLock()
+
+    def enter(self) -> None:
+        """Note that something is to run inside, before `pins` is called for it."""
+        with self._lock:
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Note that it is over."""
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self.close()
+            else:
+                self.look()
 
     def pins(self, roots: Iterable[str], *, outside: bool = False) -> list[Pin]:
         """Return what to mount over itself, outer paths first.
@@ -124,24 +140,23 @@ class Shield:
     def look(self) -> None:
         """Remove what a command may have put where nothing could be held: a repository's pointer to other settings."""
         with self._lock:
-            folders = list(self._git_folders)
-        for folder in folders:
-            with contextlib.suppress(OSError):
-                os.unlink(f"{folder}/commondir")
+            for folder in self._git_folders:
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{folder}/commondir")
 
     def close(self) -> None:
         """Remove what `pins` made and nobody filled; nothing may run inside any more."""
-        self.look()
         with self._lock:
+            self.look()
             made, self._made = self._made, []
             self._git_folders.clear()
-        for path in reversed(made):
-            with contextlib.suppress(OSError):
-                found = os.lstat(path)
-                if stat.S_ISDIR(found.st_mode):
-                    os.rmdir(path)
-                elif found.st_size == 0:
-                    os.unlink(path)
+            for path in reversed(made):
+                with contextlib.suppress(OSError):
+                    found = os.lstat(path)
+                    if stat.S_ISDIR(found.st_mode):
+                        os.rmdir(path)
+                    elif found.st_size == 0:
+                        os.unlink(path)
 
 
 def _nested(root: str) -> list[str]:

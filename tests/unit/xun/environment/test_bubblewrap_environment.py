@@ -152,11 +152,9 @@ def test_network_can_be_allowed(workspace):
 def test_git_works_and_what_had_to_be_made_goes_again(environment, workspace):
     subprocess.run(["git", "init", "-q", str(workspace.workdir)], check=True)
     shutil.rmtree(workspace.workdir / ".git/hooks", ignore_errors=True)
-    script = "echo x > a && git add a && git -c user.name=a -c user.email=a@b.c commit -q -m m && git log --oneline"
+    script = "test -d .xun && echo x > a && git add a && git -c user.name=a -c user.email=a@b.c commit -q -m m && git log --oneline"
     code, out, err = run(environment, script)
     assert code == 0 and out.endswith(" m\n"), err
-    assert (workspace.workdir / ".xun").is_dir()
-    environment.close()
     assert not (workspace.workdir / ".xun").exists() and not (workspace.workdir / ".git/hooks").exists()
 
 
