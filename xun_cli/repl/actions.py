@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from xun_cli.frontend.actions import TWICE, ConversationActions, DraftBox, Hint
 from xun_cli.frontend.actions import Terminal as AnyTerminal
+from xun_cli.frontend.viewing import fits
 from xun_cli.render.text import BOLD
-from xun_cli.repl.viewing import fits
 
 if TYPE_CHECKING:
     from xun_cli.frontend.conversation import Conversation
     from xun_cli.frontend.notify import Notifier
+    from xun_cli.frontend.viewing import Viewing
     from xun_cli.render.transcript import Transcript
-    from xun_cli.repl.viewing import Viewing
 
 
 class Terminal(AnyTerminal, Protocol):

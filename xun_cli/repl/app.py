@@ -22,7 +22,9 @@ from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
+from xun_cli.frontend.texts import farewell, held_note, status_of, welcome_lines
 from xun_cli.frontend.threads import in_thread
+from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
 from xun_cli.render.text import Line, ansi
 from xun_cli.render.transcript import Transcript
@@ -36,9 +38,7 @@ from xun_cli.repl.keys import make_bindings
 from xun_cli.repl.overlay import InlineApplication, Overlays
 from xun_cli.repl.screen import InlineRenderer
 from xun_cli.repl.terminal import terminal_output
-from xun_cli.repl.texts import farewell, held_note, status_of, welcome_lines
 from xun_cli.repl.view import View
-from xun_cli.repl.viewing import Viewing
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -358,9 +358,10 @@ class Repl:
 
     async def _read_branch(self) -> None:
         def read() -> str:
-            from xun_cli.vcs import read_branch
+            from xun_cli.vcs import branch, read_branch
 
-            return read_branch(self._options.cwd)
+            # GitPython takes a tenth of a second to load: not while xun starts.
+            return (branch if self._branch else read_branch)(self._options.cwd)
 
         self._branch = await in_thread(read)
         self.refresh()

@@ -1,4 +1,4 @@
-"""What the inline front end says of itself: the welcome, the status line's content, the last line."""
+"""What front ends say of themselves: the welcome, the status line's content, the last line."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The full-screen views of the inline front end: which key or command opens which, and what comes of it."""
+"""The full-screen views of a front end: which key or command opens which, and what comes of it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,11 +11,11 @@ from xun_cli.frontend.threads import in_thread
 from xun_cli.render.text import BAD, DIM, Line
 
 if TYPE_CHECKING:
-    from xun.choice import ChoiceRequest
+    from xun.choice import ChoiceRequest, FileDiff
     from xun_cli.frontend.choosing import TurnPoint, Worker
     from xun_cli.frontend.conversation import Conversation
     from xun_cli.frontend.dialog import Dialog
-    from xun_cli.repl.overlay import Overlays
+    from xun_cli.frontend.full_screen import FullScreen
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
 
@@ -24,8 +24,22 @@ OUTPUT_SHOWN = 500_000
 """Bytes at the end of a background command's output that are shown."""
 
 
+class Overlaying(Protocol):
+    """Shows one view at a time over a front end."""
+
+    @property
+    def open(self) -> bool:
+        """Whether a view is shown, or something else has the terminal."""
+
+    async def show(self, view: FullScreen) -> Any:
+        """Show *view* until it is closed and return its result; None when another one is open."""
+
+    async def lend(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Give the terminal, in its ordinary modes, to *work*, such as an editor."""
+
+
 class ViewHost(Protocol):
-    """What views need of the inline front end."""
+    """What views need of their front end."""
 
     def say(self, text: str) -> None:
         """Show a passing remark."""
@@ -41,13 +55,13 @@ class Viewing:
     """Opens views, one at a time.
 
     Args:
-        host: The inline front end.
+        host: The front end.
         overlays: Where views are shown.
         conversation: The session and what runs in it.
         settings: The settings in force.
     """
 
-    def __init__(self, host: ViewHost, overlays: Overlays, conversation: Conversation, settings: Settings) -> None:
+    def __init__(self, host: ViewHost, overlays: Overlaying, conversation: Conversation, settings: Settings) -> None:
         self._host, self._overlays, self._conversation, self._settings = host, overlays, conversation, settings
         self._dialog: Dialog | None = None
 
@@ -227,28 +241,19 @@ class Viewing:
             return
         chosen: TurnPoint | None = await self._overlays.show(rewind_picker(points))
         if chosen is not None:
-            await self._go_back(chosen)
+            await self._go_back(session, chosen)
 
-    async def _go_back(self, point: TurnPoint) -> None:
+    async def _go_back(self, session: Session, point: TurnPoint) -> None:
         """Go back before a turn; its text becomes the draft, so that it can be asked another way."""
+        from xun.errors import XunError
         from xun_cli.commands.output import CommandResult
 
-        session = self._conversation.session
-        if session is None:
-            return
-        files = point.files > 0 and await self._puts_back(point)
-        if files is None:
+        kind = await self._what_goes_back(session, point) if point.files else "talk"
+        if not kind:
             return
         try:
-            paths = await session.rewind_to(point.turn, files=bool(files))
-        except (RuntimeError, OSError) as error:
-            self._warn(str(error))
-            return
-        except Exception as error:
-            from xun.errors import XunError
-
-            if not isinstance(error, XunError):
-                raise
+            paths = await session.rewind_to(point.turn, files=kind == "both")
+        except (RuntimeError, XunError) as error:
             self._warn(str(error))
             return
         await self._conversation.act(CommandResult(action="redraw"))
@@ -256,28 +261,18 @@ class Viewing:
         self._note(f"back before turn {point.turn}{put}; its message is in the composer")
         self._host.put_draft(point.text)
 
-    async def _puts_back(self, point: TurnPoint) -> bool | None:
-        """Ask whether files are put back too; None when the person takes it all back."""
-        from uuid import uuid4
+    async def _what_goes_back(self, session: Session, point: TurnPoint) -> str:
+        """Let the person choose whether files go back too; "" when they take it all back."""
+        from xun.errors import XunError
+        from xun_cli.frontend.choosing import rewind_kind_picker
 
-        from xun.choice import ChoiceRequest, Option
-
-        many = f"{point.files} file{'s' * (point.files != 1)}"
-        request = ChoiceRequest(
-            id=uuid4().hex,
-            kind="choice",
-            prompt=f"Go back before turn {point.turn}: {many} changed since then",
-            options=(
-                Option("both", "Put the files back too", "f", note="what tools wrote; commands' changes stay"),
-                Option("talk", "Only the conversation", "c"),
-                Option("", "Stay here", "s"),
-            ),
-            default="talk",
-        )
-        outcome = await self._conversation.own.ask(request)
-        if outcome is None or not outcome.choice:
-            return None
-        return bool(outcome.choice == "both")
+        changes: list[FileDiff] = []
+        refused = ""
+        try:
+            changes = await in_thread(partial(session.rewind_preview, point.turn))
+        except XunError as error:
+            refused = str(error)
+        return await self._overlays.show(rewind_kind_picker(point, changes, refused, str(session.cwd))) or ""
 
     # -- saying -----------------------------------------------------------------------------
 
