@@ -1,1 +1,1 @@
-"""The full-screen front end: Textual."""
+"""The full-screen front end: Textual on the terminal's alternate screen."""

@@ -1,0 +1,407 @@
+"""What the full-screen front end shows and does: the host of the conversation, drawn by `xun_cli.tui.app`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from xun_cli.frontend.actions import ConversationActions, Hint
+from xun_cli.frontend.bindings import key_map
+from xun_cli.frontend.dialog import LABELS, Dialog, DialogViews
+from xun_cli.frontend.notify import Notifier
+from xun_cli.frontend.outcome import Carried, Switch
+from xun_cli.frontend.paths import PathOffers
+from xun_cli.frontend.texts import farewell, held_note, status_of, welcome_lines
+from xun_cli.frontend.threads import in_thread
+from xun_cli.frontend.viewing import Viewing
+from xun_cli.render.approval import approval_view
+from xun_cli.render.live import FRAME
+from xun_cli.render.status import status_line
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, WARN, Line, ansi, cut, width
+from xun_cli.render.transcript import Transcript
+from xun_cli.tui.completing import MENU_ROWS, Completing
+from xun_cli.tui.doing import Doing
+from xun_cli.tui.keys import known
+from xun_cli.tui.overlay import Overlay
+from xun_cli.tui.router import Router
+from xun_cli.tui.rows import option_at
+from xun_cli.tui.side import Facts, facts_of, panel_lines
+
+if TYPE_CHECKING:
+    from textual.events import Key
+
+    from xun_cli.options import StartOptions
+    from xun_cli.settings import Settings
+    from xun_cli.tui.app import FullScreen
+    from xun_cli.tui.areas import LineArea
+
+FULL = "This is the full-screen front end. /tui inline keeps the terminal's own scrollback, /tui plain prints lines."
+"""What /tui answers here."""
+
+HINT = "Ask for something · / commands · @ files · ! shell"
+COMPOSER_ROWS = 8
+PANEL = 34
+"""Columns of the side panel; on a terminal that is narrower than twice that it takes the transcript's place."""
+
+
+class Face:
+    """One run of the full-screen front end.
+
+    Args:
+        app: The widgets.
+        options: As xun was started.
+        settings: The settings in force.
+        carried: The conversation, and what the front end before has left.
+        clock: Gives seconds.
+    """
+
+    def __init__(
+        self,
+        app: FullScreen,
+        options: StartOptions,
+        settings: Settings,
+        carried: Carried,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app, self._options, self._settings, self._carried = app, options, settings, carried
+        self._clock = clock
+        self.conversation = carried.conversation
+        self.transcript = self._new_transcript(self._columns)
+        self.hint = Hint(clock, self.refresh)
+        ui = settings.ui
+        self.notifier = Notifier(ui.notify, ui.notify_when, app.write_raw, reports=False)
+        self.overlay = Overlay(app, self.refresh)
+        self.views = Viewing(self, self.overlay, self.conversation, settings)
+        self.dialog = Dialog(
+            self.conversation.answer,
+            self.conversation.interrupt,
+            has_draft=lambda: bool(app.composer.text) or app.composer.recall.searching or self.overlay.open,
+            views=DialogViews(self.views.question, self.views.edit, ui.diff_split_min, ui.diff == "split"),
+            withdraw=self.conversation.own.withdraw,
+            size=lambda: (self._dialog_columns(), self._dialog_rows()),
+            clock=clock,
+        )
+        self.views.serve(self.dialog)
+        self._facts = Facts()
+        self._branch = ""
+        self._panel = False
+        self._ticking = self._dirty = False
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Build what needs the widgets."""
+        app = self._app
+        self.actions = ConversationActions(
+            self, self.conversation, app.composer, self.notifier, hint=self.hint, clock=self._clock
+        )
+        self.doing = Doing(self, app, self._clock)
+        paths = PathOffers(self._options.cwd)
+        self.completing = Completing(app.composer, self._slash, paths.offers, self.refresh)
+        keys = key_map(self._settings.keys, known)
+        self.router = Router(self, app, keys)
+        self._problems = [*keys.problems, *self.router.problems]
+        app.composer.put(self._carried.draft)
+        app.composer.placeholder = HINT if self._settings.ui.hints else ""
+        self.paint()
+
+    def drawn(self) -> None:
+        """Go on once the first frame is on the screen: attach to the conversation, or start it."""
+        self.conversation.attach(self, self.transcript, self._columns, newest=20)
+        self.conversation.view_of = self.views.of_line
+        session = self.conversation.session
+        if session is not None:
+            self._facts = facts_of(item.event for item in session.history())
+        self._app.transcript.reload()
+        for problem in self._problems:
+            self.conversation.warn(problem)
+        self.conversation.start()
+        self.conversation.spawn(self._read_branch())
+        self.paint()
+
+    def end(self) -> None:
+        """Detach; what was typed and not sent goes over to the next front end."""
+        self._carried.draft = self._app.composer.text
+        self.conversation.detach()
+
+    def farewell(self) -> str:
+        """Return the last line to print."""
+        return ansi(farewell(self.conversation.session), self._app.painter.color)
+
+    def _new_transcript(self, columns: Callable[[], int]) -> Transcript:
+        return Transcript(columns, clock=self._clock, animated=self._settings.ui.animations)
+
+    def fresh_transcript(self, columns: int) -> Transcript:
+        """Return a transcript that draws entries of the journal again."""
+        made = self._new_transcript(lambda: columns)
+        made.cwd, made.label = self.transcript.cwd, self.transcript.label
+        return made
+
+    def welcome(self, columns: int) -> list[Line]:
+        """Return what stands above everything."""
+        return [*welcome_lines(self._options.cwd, columns, hints=self._settings.ui.hints), []]
+
+    # -- what the conversation asks for -----------------------------------------------------------
+
+    def show(self, lines: Iterable[Line]) -> None:
+        """Show the lines of the newest entry of the journal."""
+        entries = self.conversation.journal.entries
+        if entries and (event := entries[-1].event) is not None:
+            self._facts.take(event)
+        self._app.transcript.append(lines)
+        self.refresh()
+
+    def opened(self, earlier: Callable[[], list[Line]]) -> None:
+        """Show a session from its beginning."""
+        session = self.conversation.session
+        self._facts = facts_of(item.event for item in session.history()) if session is not None else Facts()
+        self._app.transcript.forget()
+        self._app.transcript.reload()
+
+    def refresh(self) -> None:
+        """Draw soon, and keep drawing while something moves."""
+        if not self._dirty and self._app.is_running:
+            self._dirty = True
+            self._app.call_later(self.paint)
+        if not self._ticking and self._moves():
+            self._ticking = True
+            self.conversation.spawn(self._tick())
+
+    def questions_changed(self) -> None:
+        """Show the oldest open question, or none."""
+        before = self.dialog.request.id if self.dialog.request is not None else ""
+        self.dialog.update(self.conversation.pending())
+        if self.dialog.request is not None and self.dialog.request.id != before:
+            self.notifier.waiting(self.dialog.request.prompt)
+            self.overlay.remark("A question waits: close this view to answer it.")
+        self.refresh()
+
+    def finish(self, code: int) -> None:
+        """Leave with *code*."""
+        self._app.exit(code)
+
+    def switch(self, to: str) -> None:
+        """Give way to another front end."""
+        if to in ("", "full"):
+            self.conversation.own_lines(lambda transcript: transcript.note(FULL))
+        else:
+            self._app.exit(Switch(to))
+
+    def clear_screen(self) -> None:
+        """Scroll everything up, out of sight."""
+        self._app.transcript.forget()
+
+    def copy(self, text: str) -> None:
+        """Put *text* into the clipboard and say how."""
+        self.conversation.spawn(self._copy(text, remark=False))
+
+    async def _copy(self, text: str, *, remark: bool) -> None:
+        from xun_cli.tui.app import copy
+
+        said = await copy(text, self._app.write_raw)
+        if remark:
+            self.hint.say(said)
+        else:
+            self.conversation.own_lines(lambda transcript: transcript.note(said))
+
+    def turn_ended(self) -> None:
+        """Look at the branch again, and tell who is not looking."""
+        self.notifier.waiting("xun has finished")
+        self.conversation.spawn(self._read_branch())
+
+    # -- what views ask for -----------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Show a passing remark."""
+        self.hint.say(text)
+
+    def put_draft(self, text: str) -> None:
+        """Replace the draft, when it is empty."""
+        if not self._app.composer.text:
+            self._app.composer.put(text)
+
+    # -- what widgets tell ------------------------------------------------------------------------
+
+    def take_key(self, event: Key) -> bool:
+        """Take a key before the input does."""
+        return self.router.take(event)
+
+    def take_paste(self, text: str) -> None:
+        """Take pasted text."""
+        self.router.paste(text)
+
+    def edited(self) -> None:
+        """The draft is another one."""
+        self.completing.edited()
+        self.refresh()
+
+    def clicked(self, area: LineArea, row: int) -> None:
+        """A row was clicked: an answer, or a completion."""
+        if area is self._app.menu:
+            self.completing.choose(self.completing.first_shown(len(area.lines)) + row)
+        elif area is self._app.dialog:
+            self._clicked_dialog(row)
+        self.refresh()
+
+    def _clicked_dialog(self, row: int) -> None:
+        dialog = self.dialog
+        if dialog.request is None or dialog.field:
+            return
+        if not dialog.focused:
+            dialog.focus()
+            return
+        at = option_at(dialog.request, self._dialog_columns(), self._dialog_rows(), dialog.state, row)
+        if at is not None and not dialog.guard.left:
+            dialog.key(str(at + 1))
+
+    @property
+    def copies_on_select(self) -> bool:
+        """Whether selected text goes to the clipboard at once."""
+        return self._settings.ui.copy_on_select
+
+    def text_selected(self, text: str) -> None:
+        """Something was selected with the mouse."""
+        if text and self.copies_on_select:
+            self.copy_text(text)
+
+    def copy_text(self, text: str) -> None:
+        """Put *text* into the clipboard and say how in passing."""
+        self.conversation.spawn(self._copy(text, remark=True))
+
+    def focus_changed(self, focused: bool) -> None:
+        """The terminal got or lost the focus."""
+        self.notifier.focused = focused
+
+    def resized(self) -> None:
+        """Draw everything for the new size."""
+        self._app.transcript.reload()
+        self.paint()
+
+    def toggle_panel(self) -> None:
+        """Show or hide the side panel."""
+        self._panel = not self._panel
+        self.paint()
+        self._app.call_after_refresh(self.resized)
+
+    @property
+    def panel_open(self) -> bool:
+        """Whether the side panel is shown."""
+        return self._panel
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def _moves(self) -> bool:
+        return self.transcript.running or bool(self.hint.text) or self.conversation.held > 0
+
+    async def _tick(self) -> None:
+        """Draw again and again while something moves; at rest nothing runs."""
+        try:
+            while self._moves():
+                await asyncio.sleep(FRAME if self._settings.ui.animations else 1.0)
+                self.paint()
+        finally:
+            self._ticking = False
+        self.paint()
+
+    def paint(self) -> None:
+        """Bring every part up to date; what has not changed costs nothing."""
+        self._dirty = False
+        app = self._app
+        if not app.is_running or app.lent:
+            return
+        if self.overlay.open:
+            app.over.set_lines(self.overlay.lines(app.size.width, app.size.height))
+            return
+        self._paint_input()
+        tail, state = self.transcript.live_parts(max(3, app.transcript.size.height - 2))
+        app.transcript.set_live(tail)
+        app.working.set_lines(self._working(state))
+        app.dialog.set_lines(self._dialog_lines())
+        app.menu.set_lines([] if self.dialog.focused else self.completing.lines(app.size.width - 2, self._menu_rows()))
+        app.status.set_lines([self._status()])
+        self._paint_panel()
+
+    def _paint_input(self) -> None:
+        app, field = self._app, self.dialog.field
+        rows = max(1, min(COMPOSER_ROWS, app.size.height // 3))
+        for area in (app.composer, app.field):
+            if area.styles.max_height is None or area.styles.max_height.value != rows:
+                area.styles.max_height = rows
+        if bool(field) is not app.field.display:
+            app.field.display, app.composer.display = bool(field), not field
+            if field:
+                app.field.put(self.dialog.field_text)
+            (app.field if field else app.composer).focus()
+        app.prompt.set_lines([self._prompt()])
+        app.prompt.styles.width = max(2, width(self._prompt()[0][1]))
+
+    def _prompt(self) -> Line:
+        if self.dialog.field:
+            return [(f"{BOLD} {ACCENT}", LABELS.get(self.dialog.field, "") + " › ")]
+        style = DIM if self.dialog.focused else f"{BOLD} {ACCENT}"
+        return [(style, "! " if self._app.composer.text.startswith("!") else "› ")]
+
+    def _working(self, state: list[Line]) -> list[Line]:
+        columns = self._app.size.width - 2
+        lines = [*state, *held_note(self.conversation.held, columns)]
+        recall = self._app.composer.recall
+        if recall.searching:
+            word = "nothing found for" if recall.failed else "search"
+            lines.append([(WARN if recall.failed else ACCENT, f"{word}: "), (PLAIN, recall.query)])
+        if not self._app.transcript.follows:
+            lines.append([(DIM, cut("↓ more below · End goes there", columns))])
+        return lines
+
+    def _dialog_columns(self) -> int:
+        return max(20, self._app.size.width - 3)
+
+    def _dialog_rows(self) -> int:
+        app = self._app
+        around = app.composer.rows + (2 if app.size.height >= 16 else 0) + 1
+        return max(4, app.size.height - around - (3 if app.size.height > 12 else 1))
+
+    def _dialog_lines(self) -> list[Line]:
+        request = self.dialog.request
+        if request is None:
+            return []
+        rows = self._dialog_rows() if self.dialog.focused else 1
+        return approval_view(request, self._dialog_columns(), rows, self.dialog.state)
+
+    def _menu_rows(self) -> int:
+        return min(MENU_ROWS, max(1, self._app.size.height // 3 - 1))
+
+    def _status(self) -> Line:
+        status = status_of(self.conversation.session, hint=self.hint.text, branch=self._branch)
+        return status_line(status, max(1, self._app.size.width - 2))
+
+    def _paint_panel(self) -> None:
+        app, session = self._app, self.conversation.session
+        beside = app.size.width >= 2 * PANEL
+        app.side.display = self._panel
+        app.transcript.display = beside or not self._panel
+        if not self._panel:
+            return
+        app.side.styles.width = PANEL if beside else "1fr"
+        if session is not None:
+            columns, rows = app.side.size.width or PANEL - 4, app.side.size.height or app.size.height
+            app.side.set_lines(panel_lines(session, self._facts, columns, rows))
+
+    async def _read_branch(self) -> None:
+        def read() -> str:
+            from xun_cli.vcs import branch, read_branch
+
+            # GitPython takes a tenth of a second to load: not while xun starts.
+            return (branch if self._branch else read_branch)(self._options.cwd)
+
+        self._branch = await in_thread(read)
+        self.refresh()
+
+    def _columns(self) -> int:
+        return self._app.transcript.columns
+
+    def _slash(self, text: str) -> list[tuple[str, str]]:
+        context, registry = self.conversation.context(), self.conversation.registry
+        return registry.complete(context, text) if registry is not None and context is not None else []
