@@ -9,10 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.frontend.picker import Act, Picker, Row, fact_lines
+from xun_cli.render.calls import relative
+from xun_cli.render.diff import diff_rows
 from xun_cli.render.safe import safe
-from xun_cli.render.text import PLAIN, Line, wrap
+from xun_cli.render.text import DIM, NAME, PLAIN, Line, wrap
 
 if TYPE_CHECKING:
+    from xun.choice import FileDiff
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.listing import SessionInfo
     from xun_policies.store import PolicyState
@@ -193,6 +196,31 @@ def rewind_picker(points: Sequence[TurnPoint], *, now: float | None = None) -> P
     return Picker(
         "Go back to before which message?", lambda: rows, empty="There is no turn yet.", choose="Enter goes back"
     )
+
+
+def rewind_kind_picker(point: TurnPoint, changes: Sequence[FileDiff], refused: str, cwd: str) -> Picker:
+    """Return what can go back: the result is talk, both, or "" for nothing."""
+    count = f"{point.files} file{'s' * (point.files != 1)}"
+    rows = [Row("talk", "Only the conversation; the files stay as they are")]
+    if refused:
+        rows.append(Row("", f"The files can't be put back: {refused}", preview=lambda columns: _said(refused, columns)))
+    else:
+        rows.append(
+            Row("both", f"The conversation and {count}", preview=lambda columns: _changes(changes, cwd, columns))
+        )
+    return Picker(f"Go back before turn {point.turn}: what?", lambda: rows, empty="", choose="Enter goes back")
+
+
+def _said(text: str, columns: int) -> list[Line]:
+    return wrap([(PLAIN, safe(text, multiline=False))], columns)
+
+
+def _changes(changes: Sequence[FileDiff], cwd: str, columns: int) -> list[Line]:
+    lines: list[Line] = []
+    for item in changes:
+        name = safe(relative(item.path, cwd), multiline=False)
+        lines += [[(NAME, name), (DIM, f"  +{item.added} −{item.removed}")], *diff_rows(item.diff, columns)]
+    return lines
 
 
 def _turn_row(point: TurnPoint, now: float | None) -> Row:

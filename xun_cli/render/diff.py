@@ -60,6 +60,27 @@ def side_by_side(diff: str, columns: int) -> list[Line]:
     return lines
 
 
+def split_files(diff: str) -> list[tuple[str, str]]:
+    """Return ``(path, diff)`` for each file of a diff in which a line ``--- path`` begins each file."""
+    files: list[tuple[str, list[str]]] = []
+    old_left = new_left = 0
+    for row in _rows(diff):
+        match = _HUNK.match(row)
+        if old_left <= 0 and new_left <= 0:
+            if row.startswith("--- "):
+                files.append((row[4:], []))
+                continue
+            if match:
+                old_left, new_left = int(match.group(2) or 1), int(match.group(4) or 1)
+        else:
+            old_left -= row[:1] in ("-", " ")
+            new_left -= row[:1] in ("+", " ")
+        if not files:
+            files.append(("", []))
+        files[-1][1].append(row)
+    return [(path, "\n".join(rows)) for path, rows in files]
+
+
 def made_diff(old: str, new: str, first: int = 1) -> str:
     """Return the unified diff of two texts whose first line has the number *first*, without a file header."""
     rows = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2))[2:]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import card_lines, expanded_lines, has_more, whole_card
+from xun_cli.render.diff import split_files
 from xun_cli.render.live import Frame, OpenTurn, live_lines, status_rows, todo_lines, work_rows
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
@@ -249,10 +250,11 @@ class Transcript:
         if call is None:
             return []
         call.waiting = True
-        if event.diff and not call.files:
+        if event.diff:
             from xun.choice import FileDiff
 
-            call.files = (FileDiff(path="", action="update", diff=event.diff),)
+            # A later question is about what the person made of the first one.
+            call.files = tuple(FileDiff(path, "update", diff) for path, diff in split_files(event.diff))
         return []
 
     def set_todos(self, items: tuple[dict[str, Any], ...]) -> None:
