@@ -1,9 +1,10 @@
 """What git knows about a folder, found without running anything that a repository chose.
 
-Branch and root are read from files. Status, diff and file list come from the git program, but in a
-private git folder: HEAD and index are copied, objects and refs are linked, and the configuration holds
-only a few keys of harmless values. So fsmonitor, filters, textconv, external diffs, hooks, pagers,
-aliases, includes and helpers of the repository's configuration are never seen by the process that runs.
+Branch and root are read from files, by GitPython where that is safe. Status, diff and file list come
+from the git program, but in a private git folder: HEAD and index are copied, objects and refs are
+linked, and the configuration holds only a few keys of harmless values. So fsmonitor, filters, textconv,
+external diffs, hooks, pagers, aliases, includes and helpers of the repository's configuration are never
+seen by the process that runs.
 """
 
 from __future__ import annotations
@@ -119,6 +120,15 @@ def read_branch(folder: Path) -> str:
     return _branch(git_dir) if git_dir is not None else ""
 
 
+def branch(folder: Path) -> str:
+    """Return what `read_branch` does, by GitPython where it is safe to ask; for a background thread.
+
+    GitPython knows what git holds to be a repository; it is slow to load, so that what is needed at once is read by us.
+    """
+    repository = _open(folder)
+    return "" if repository is None else _branch_of(repository)
+
+
 def status(folder: Path, *, timeout: float = TIMEOUT) -> GitStatus:
     """Return the state of the repository around *folder*; blocks up to *timeout* seconds.
 
@@ -127,7 +137,7 @@ def status(folder: Path, *, timeout: float = TIMEOUT) -> GitStatus:
     repository = _open(folder)
     if repository is None:
         return GitStatus(problem="not a git repository")
-    branch = _branch(repository.git_dir)
+    branch = _branch_of(repository)
     arguments = (
         "status",
         "--porcelain=v2",
@@ -191,13 +201,14 @@ def list_files(folder: Path, *, timeout: float = TIMEOUT) -> list[str] | None:
 
 def _git_dir(root: Path) -> Path | None:
     entry = root / ".git"
-    if entry.is_dir():
-        return entry if (entry / "HEAD").exists() else None
+    # By os.path, which takes what may not be looked at for what is not there.
+    if os.path.isdir(entry):
+        return entry if os.path.exists(entry / "HEAD") else None
     head = _small(entry)
-    if not head.startswith("gitdir: "):
+    if not head.startswith("gitdir: ") or "\0" in head:
         return None
     target = root / head.removeprefix("gitdir: ").strip("\r\n")
-    return Path(os.path.realpath(target)) if (target / "HEAD").exists() else None
+    return Path(os.path.realpath(target)) if os.path.exists(target / "HEAD") else None
 
 
 def _small(path: Path, limit: int = 4096) -> str:
@@ -225,12 +236,21 @@ def _branch(git_dir: Path) -> str:
     return f"detached at {head[:8]}" if _OBJECT_ID.fullmatch(head) else "unknown"
 
 
+def _branch_of(repository: _Repository) -> str:
+    from xun_cli._git_python import head_of
+
+    head = head_of(repository.root, repository.git_dir, repository.common_dir)
+    if head is None:
+        return _branch(repository.git_dir)
+    return head.branch or f"detached at {head.commit[:8]}"
+
+
 def _open(folder: Path) -> _Repository | None:
     root = find_root(folder)
     git_dir = _git_dir(root) if root is not None else None
     if root is None or git_dir is None:
         return None
-    common = _small(git_dir / "commondir").strip()
+    common = _small(git_dir / "commondir").strip().replace("\0", "")
     return _Repository(root, git_dir, Path(os.path.realpath(git_dir / common)) if common else git_dir)
 
 
@@ -241,7 +261,11 @@ def _ask(repository: _Repository, arguments: Sequence[str], timeout: float, limi
     end = time.monotonic() + timeout
     with tempfile.TemporaryDirectory(prefix="xun-git-") as folder:
         private = Path(folder)
-        _furnish(private, repository, _options(repository, timeout))
+        options = _options(repository, timeout)
+        try:
+            _furnish(private, repository, options)
+        except OSError as exc:
+            raise GitFailed(f"its files can't be read ({exc.strerror or exc})") from exc
         output, cut = run_git(
             ("--literal-pathspecs", *arguments),
             cwd=repository.root,
@@ -283,16 +307,10 @@ def _options(repository: _Repository, timeout: float) -> list[tuple[str, str]]:
 
 def _furnish(private: Path, repository: _Repository, options: list[tuple[str, str]]) -> None:
     """Fill the private git folder."""
-    import shutil
-
     head = _small(repository.git_dir / "HEAD")
     (private / "HEAD").write_bytes(os.fsencode(head))
-    index = repository.git_dir / "index"
     with suppress(FileNotFoundError):
-        if index.stat().st_size > _INDEX_LIMIT:
-            raise GitFailed("its index is too large")
-        # With its time: git looks again at files that changed in the instant in which the index was written.
-        shutil.copy2(index, private / "index")
+        _copy_index(repository.git_dir / "index", private / "index")
     for shared in repository.git_dir.glob("sharedindex.*"):
         (private / shared.name).symlink_to(shared)
     for name in _LINKED:
@@ -308,6 +326,22 @@ def _furnish(private: Path, repository: _Repository, options: list[tuple[str, st
     (private / "config").write_bytes(os.fsencode("\n".join(["[core]\n\tbare = false", *lines]) + "\n"))
 
 
+def _copy_index(source: Path, target: Path) -> None:
+    handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as index, target.open("wb") as copy:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise GitFailed("its index is no regular file")
+        if found.st_size > _INDEX_LIMIT:
+            raise GitFailed("its index is too large")
+        left = _INDEX_LIMIT
+        while left > 0 and (piece := index.read(min(left, 1 << 20))):
+            copy.write(piece)
+            left -= len(piece)
+    # With its time: git looks again at files that changed in the instant in which the index was written.
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 def _config_line(key: str, value: str) -> str:
     section, _, name = key.partition(".")
     quoted = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -319,11 +353,11 @@ def _has_commit(repository: _Repository) -> bool:
     if not head.startswith("ref: "):
         return True
     ref = head.removeprefix("ref: ").strip()
-    if (repository.common_dir / "reftable").exists():
+    if os.path.exists(repository.common_dir / "reftable"):
         return True
     if ".." in ref or not ref.startswith("refs/"):
         return False
-    if (repository.common_dir / ref).exists():
+    if os.path.exists(repository.common_dir / ref):
         return True
     packed = _small(repository.common_dir / "packed-refs", 16_000_000)
     return any(line.endswith(f" {ref}") for line in packed.splitlines())
