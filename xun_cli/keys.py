@@ -69,6 +69,14 @@ class Credentials:
         """Return every key held in memory, for redaction."""
         return list(self._by_name.values())
 
+    def known_values(self) -> list[str]:
+        """Return those, and the keys of the credentials file as far as it can be read."""
+        try:
+            stored = read_credentials(self._file) if self._file is not None else {}
+        except (ConfigError, OSError):
+            stored = {}
+        return [*self.all_values(), *stored.values()]
+
 
 def take_credentials(places: Places) -> Credentials:
     """Return the keys of this process and take them out of its environment."""

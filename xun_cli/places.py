@@ -73,6 +73,11 @@ class Places:
         return self.state / "trust.json"
 
     @property
+    def audit_file(self) -> Path:
+        """Every decision about commands, writes, fetches and code, of all sessions."""
+        return self.state / "audit.jsonl"
+
+    @property
     def crash_dir(self) -> Path:
         """Reports of uncaught errors."""
         return self.state / "crash"

@@ -10,8 +10,17 @@ from xun_cli.places import Places
 
 if TYPE_CHECKING:
     from xun_cli.settings import Settings
+    from xun_policies.audit import AuditTrail
     from xun_policies.store import PolicyState
     from xun_policies.workspace import ResolvedPath, Workspace
+
+
+def audit_trail(places: Places, settings: Settings, session: str = "") -> AuditTrail:
+    """Return the audit trail of this user, whose lines name *session*; keys never get into it."""
+    from xun_policies.audit import AuditTrail
+
+    credentials = settings.credentials
+    return AuditTrail(places.audit_file, session, (lambda: ()) if credentials is None else credentials.known_values)
 
 
 def command_policy(folder: str) -> PolicyState:

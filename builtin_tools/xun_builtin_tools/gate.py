@@ -82,25 +82,43 @@ def command(
     approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, verdict, "list", stays=stays))
     if verdict.allowed and not (note or leaves):
         _count_commands(ctx.agent, verdict)
-        log(ctx, text, "allow", "allowlist", verdict.segments[0].rule if verdict.segments else "")
+        _log(ctx, approved, "allowlist", _rule(verdict))
         ctx.agent.record(resolved(ctx, "", text, "allow", "allowlist"))
         return approved
     risk = None if verdict.allowed and not note else _assess(ctx, verdict, cwd, child)
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not (note or leaves):
-        log(ctx, text, "allow", "risk", risk.verdict)
+        approved = replace(approved, confinement=confine(ctx.agent, verdict, "risk", stays=stays))
+        _log(ctx, approved, "risk", _rule(verdict), risk)
         ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return replace(approved, confinement=confine(ctx.agent, verdict, "risk", stays=stays))
+        return approved
     request = _leaving_request(_command_request(ctx, verdict, cwd, risk, note), sandbox, leaves)
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not leaves)
     if outcome.choice == DENY:
-        refuse(ctx, called(sandbox) if leaves else "command", text, outcome, risk)
+        what = called(sandbox) if leaves else "command"
+        log(ctx, text, "deny", outcome.decided_by, _rule(verdict, note, leaves), risk, cwd=cwd)
+        refuse(what, outcome, risk)
     approved = replace(approved, confinement=confine(ctx.agent, verdict, outcome.source, sandbox, stays=stays))
     if outcome.edited is not None and outcome.edited != text:
         return _edited(ctx, outcome, approved, stays=stays)
     if outcome.choice == GRANT and outcome.source == "user":
         _grant_commands(ctx, outcome.grants if outcome.grants is not None else verdict.grants)
-    log(ctx, text, "allow", outcome.decided_by, "command", "" if risk is None else risk.verdict)
+    _log(ctx, approved, outcome.decided_by, _rule(verdict, note, leaves), risk)
     return approved
+
+
+def _rule(verdict: CommandVerdict, note: str = "", leaves: str = "") -> str:
+    """Return the id of the rule because of which it was asked about, else of the one that allows it."""
+    if verdict.allowed and (note or leaves):
+        return "sandbox" if leaves else "environment"
+    asking = [segment.rule for segment in verdict.segments if segment.status == "ask"]
+    allowing = [segment.rule for segment in verdict.segments if segment.kind == "command"]
+    return next(iter(asking or allowing), "")
+
+
+def _log(
+    ctx: ToolCallContext[Any], approved: ApprovedCommand, source: str, rule: str, risk: Risk | None = None
+) -> None:
+    log(ctx, approved.text, "allow", source, rule, risk, cwd=approved.cwd, held=approved.confinement.text)
 
 
 def _leaving_request(request: ChoiceRequest, sandbox: Wanted, leaves: str) -> ChoiceRequest:
@@ -127,18 +145,21 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
     child = child_environment(os.environ, {}, ctx.agent.config.command_env)
     risk = _assess(ctx, _code_verdict(text), cwd, child)
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent):
-        log(ctx, text, "allow", "risk", "code", risk.verdict)
+        approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, None, "risk"))
+        _log(ctx, approved, "risk", "code", risk)
         ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, None, "risk"))
+        return approved
     outcome = _ask_code(ctx, text, cwd, risk, "")
-    edited = outcome.edited is not None and outcome.edited != text
-    if edited:
-        text = outcome.edited or ""
+    edited = False
+    while outcome.edited is not None and outcome.edited != text:
+        text, edited = outcome.edited, True
         risk = _assess(ctx, _code_verdict(text), cwd, child)
-        if risk is not None and risk.verdict == "reject":
-            outcome = _ask_code(ctx, text, cwd, risk, "you edited this code")
-    log(ctx, text, "allow", outcome.decided_by, "edited" if edited else "code", "" if risk is None else risk.verdict)
-    return ApprovedCommand(text, cwd, child, edited, confine(ctx.agent, None, outcome.source))
+        if risk is None or risk.verdict != "reject":
+            break
+        outcome = _ask_code(ctx, text, cwd, risk, "you edited this code")
+    approved = ApprovedCommand(text, cwd, child, edited, confine(ctx.agent, None, outcome.source))
+    _log(ctx, approved, outcome.decided_by, "edited" if edited else "code", risk)
+    return approved
 
 
 def _ask_code(ctx: ToolCallContext[Any], text: str, cwd: str, risk: Risk | None, note: str) -> ChoiceOutcome[Any]:
@@ -149,7 +170,8 @@ def _ask_code(ctx: ToolCallContext[Any], text: str, cwd: str, risk: Risk | None,
     )
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not note)
     if outcome.choice == DENY:
-        refuse(ctx, "code", text, outcome, risk)
+        log(ctx, text, "deny", outcome.decided_by, "code", risk, cwd=cwd)
+        refuse("code", outcome, risk)
     return outcome
 
 
@@ -164,22 +186,26 @@ def _edited(
     ctx: ToolCallContext[Any], outcome: ChoiceOutcome[Any], approved: ApprovedCommand, *, stays: bool
 ) -> ApprovedCommand:
     """Check what the person made of the command: it is parsed and assessed again, and asked about again."""
-    text, cwd, child = outcome.edited or "", approved.cwd, approved.environment
-    verdict = _verdict(ctx.agent, text, cwd, child)
+    text, cwd, child = approved.text, approved.cwd, approved.environment
     risk = None
-    if not verdict.allowed:
-        risk = _assess(ctx, verdict, cwd, child)
-        if risk is not None and risk.verdict == "reject":
-            request = _command_request(ctx, verdict, cwd, risk, "you edited this command")
-            request = replace(request, options=three(False, "an edited command can only be allowed this time"))
-            again = settle(ctx, request, ordinary=False)
-            if again.choice == DENY:
-                refuse(ctx, "command", text, again, risk)
-    log(ctx, text, "allow", outcome.decided_by, "edited", "" if risk is None else risk.verdict)
+    while outcome.edited is not None and outcome.edited != text:
+        text = outcome.edited
+        verdict = _verdict(ctx.agent, text, cwd, child)
+        risk = None if verdict.allowed else _assess(ctx, verdict, cwd, child)
+        if risk is None or risk.verdict != "reject":
+            break
+        request = _command_request(ctx, verdict, cwd, risk, "you edited this command")
+        request = replace(request, options=three(False, "an edited command can only be allowed this time"))
+        outcome = settle(ctx, request, ordinary=False)
+        if outcome.choice == DENY:
+            log(ctx, text, "deny", outcome.decided_by, "edited", risk, cwd=cwd)
+            refuse("command", outcome, risk)
     held = approved.confinement
     if held.view != "outside":
         held = confine(ctx.agent, verdict, outcome.source, stays=stays)
-    return replace(approved, text=text, edited=True, confinement=held)
+    approved = replace(approved, text=text, edited=True, confinement=held)
+    _log(ctx, approved, outcome.decided_by, "edited", risk)
+    return approved
 
 
 def _count_commands(agent: Agent[Any], verdict: CommandVerdict) -> None:

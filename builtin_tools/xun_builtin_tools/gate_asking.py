@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from xun.agent.deciding import note_decision
 from xun.agent.questions import NobodyToAsk
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, Risk, subject_of
 from xun.errors import Denied
@@ -73,11 +73,9 @@ _ALLOWED_BY = {
 }
 
 
-def refuse(
-    ctx: ToolCallContext[Any], what: str, subject: str, outcome: ChoiceOutcome[Any], risk: Risk | None = None
-) -> None:
+def refuse(what: str, outcome: ChoiceOutcome[Any], risk: Risk | None = None) -> NoReturn:
+    """Raise `Denied` with a text that says who refused and how to allow it."""
     by = outcome.decided_by
-    log(ctx, subject, "deny", by, what, "" if risk is None else risk.verdict)
     allow = _ALLOWED_BY[what]
     if by == "user":
         reason = f": {outcome.reason}" if outcome.reason else " (no reason given)"
@@ -95,9 +93,18 @@ def refuse(
     raise Denied(text, source="risk" if by == "auto_confirm" else by, reason=outcome.reason)
 
 
-def log(ctx: ToolCallContext[Any], subject: str, decision: str, source: str, rule: str, risk: str = "") -> None:
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    ctx.agent.policy.record(DecisionRecord(when, ctx.tool_name, subject, decision, source, rule, risk))
+def log(
+    ctx: ToolCallContext[Any],
+    subject: str,
+    decision: str,
+    source: str,
+    rule: str,
+    risk: Risk | None = None,
+    **facts: str,
+) -> None:
+    """Note a decision; *facts* are further fields of `DecisionRecord`."""
+    verdict = "" if risk is None else risk.verdict
+    note_decision(ctx.agent, DecisionRecord("", ctx.tool_name, subject, decision, source, rule, verdict, **facts))
 
 
 def changed(ctx: ToolCallContext[Any], which: str, entry: str) -> None:

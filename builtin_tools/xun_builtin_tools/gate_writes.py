@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,6 +78,7 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
     agent = ctx.agent
     lasting = [item for item in plan if not item.temporary]
     if lasting and in_plan_mode(agent):
+        _log_all(ctx, lasting, "deny", "mode", "plan")
         raise Denied(
             "Denied by plan mode: files are not changed now. Describe the change instead; "
             "the person leaves plan mode with /mode ask.",
@@ -87,6 +89,8 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
         raise DryRun(dry.of_writes(plan, asks=bool(asking)))
     if not asking:
         _count_writes(agent, lasting)
+        for item in plan:
+            _log_all(ctx, [item], "allow", *_freed_by(agent, item))
         return None
     request = _write_request(ctx, plan, asking, proposed(plan[0]) if editable and len(plan) == 1 else None)
     outcome = settle(ctx, request, ordinary=not any(item.protected for item in asking))
@@ -95,13 +99,36 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
         edited = content
         request = _edited_request(ctx, plan[0], content)
         outcome = settle(ctx, request, ordinary=False)
-    names = ", ".join(str(item.touched[-1].path) for item in asking[:3])
     if outcome.choice == DENY:
-        refuse(ctx, "write", names, outcome)
+        _log_all(ctx, plan, "deny", outcome.decided_by, _rule(asking))
+        refuse("write", outcome)
     if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
         _grant_writes(ctx, outcome.grants or request.write_scopes[0])
-    log(ctx, names, "allow", outcome.decided_by, "write" if edited is None else "edited")
+    done = plan if edited is None else [replace(plan[0], new=edited)]
+    _log_all(ctx, done, "allow", outcome.decided_by, "edited" if edited is not None else _rule(asking))
     return edited
+
+
+def _rule(asking: Sequence[PlannedWrite]) -> str:
+    return "protected" if any(item.protected for item in asking) else "write"
+
+
+def _freed_by(agent: Agent[Any], item: PlannedWrite) -> tuple[str, str]:
+    """Return who let *item* be written without a question, and by which rule."""
+    if item.temporary:
+        return "rule", "temporary"
+    if not item.asks:
+        return "rule", "new"
+    return ("mode", "auto-edit") if agent.policy.mode == "auto-edit" else ("allowlist", "granted")
+
+
+def _log_all(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], decision: str, source: str, rule: str) -> None:
+    """Note each file of *plan* by itself, with a hash of what it is to hold."""
+    for item in plan:
+        digest = "" if item.new is None else hashlib.sha256(item.new).hexdigest()
+        source_path = f"{item.path.path} -> " if item.target is not None else ""
+        subject = f"{source_path}{item.touched[-1].path}"
+        log(ctx, subject, decision, source, f"{rule} {item.action}", digest=digest)
 
 
 def proposed(item: PlannedWrite) -> str | None:

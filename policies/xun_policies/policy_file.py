@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun_policies.errors import PolicyError
 from xun_policies.grants import CommandEntry
+from xun_policies.hosts import HostEntry, checked_host
 from xun_policies.writes import WriteEntry, is_protected
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class PolicyFile:
     commands: tuple[CommandEntry, ...]
     writes: tuple[WriteEntry, ...]
     excluded: tuple[str, ...]
+    hosts: tuple[HostEntry, ...] = ()
 
 
 def to_toml(state: PolicyState, base: str = "", home: str = "") -> str:
@@ -33,7 +35,7 @@ def to_toml(state: PolicyState, base: str = "", home: str = "") -> str:
         base: The workspace's folder; write paths in it are written relative to it.
         home: The home folder; other paths in it are written with ``~``.
     """
-    lines = ["# xun policy: commands and paths that run or are written without a question.", "version = 1"]
+    lines = ["# xun policy: what runs, is written and is fetched from without a question.", "version = 1"]
     excluded = ", ".join(_text(item) for item in sorted(state.excluded))
     lines.append(f"excluded = [{excluded}]")
     for entry in state.command_allowlist:
@@ -42,6 +44,8 @@ def to_toml(state: PolicyState, base: str = "", home: str = "") -> str:
     for path in state.write_allowlist:
         lines += ["", "[[write]]", f"path = {_text(_shorten(path.path, base, home))}"]
         lines += ["directory = true"] if path.directory else []
+    for place in state.host_allowlist:
+        lines += ["", "[[host]]", f"name = {_text(place.host)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -79,9 +83,9 @@ def parse_toml(text: str, base: str = "", home: str = "", source: str = "import"
         raise PolicyError(f"The policy file is no valid TOML: {reason}.") from exc
     lines = _Lines(text)
     for key in data:
-        if key not in ("version", "excluded", "command", "write"):
+        if key not in ("version", "excluded", "command", "write", "host"):
             raise PolicyError(
-                f"line {lines.of_key(key)}: {key} is no key of a policy file (version, excluded, command, write)."
+                f"line {lines.of_key(key)}: {key} is no key of a policy file (version, excluded, command, write, host)."
             )
     if data.get("version") != 1:
         raise PolicyError(f"line {lines.of_key('version')}: a policy file needs version = 1.")
@@ -95,7 +99,8 @@ def parse_toml(text: str, base: str = "", home: str = "", source: str = "import"
         _write(item, lines.of_table("write", n), base, home, source)
         for n, item in enumerate(_tables(data, "write", lines))
     )
-    return PolicyFile(commands, writes, tuple(excluded))
+    hosts = tuple(_host(item, lines.of_table("host", n), source) for n, item in enumerate(_tables(data, "host", lines)))
+    return PolicyFile(commands, writes, tuple(excluded), hosts)
 
 
 class _Lines:
@@ -166,3 +171,11 @@ def _write(item: Any, line: int, base: str, home: str, source: str) -> WriteEntr
     if is_protected(path):
         raise PolicyError(f"line {line}: {path} is protected and can't be granted.")
     return WriteEntry(path, item.get("directory", False), source)
+
+
+def _host(item: Any, line: int, source: str) -> HostEntry:
+    item = _known(item, ("name",), line)
+    try:
+        return HostEntry(checked_host(item.get("name")), source)
+    except PolicyError as exc:
+        raise PolicyError(f"line {line}: {exc}") from None

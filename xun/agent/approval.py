@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from xun.agent.deciding import note_decision
 from xun.agent.questions import new_request_id
 from xun.agent.subagent import in_plan_mode
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option, subject_of
@@ -55,6 +55,7 @@ def question_of(
     if not wanted and not unknown:
         return None
     if tool.name in agent.state.get(GRANTS, ()) and not unknown:
+        note_decision(agent, DecisionRecord("", tool.name, tool.name, "allow", "allowlist", "granted"))
         return None
     return _request(agent, tool, given, context.call_id, unknown=unknown)
 
@@ -113,6 +114,7 @@ class Approving:
                 return None
             return _settled(agent, request, agent.ask(request))
         except Denied as exc:
+            note_decision(agent, DecisionRecord("", tool.name, tool.name, "deny", exc.source, "tool"))
             return failure(exc)
 
     async def aapprove(
@@ -126,6 +128,7 @@ class Approving:
                 return None
             return _settled(agent, request, await agent.aask(request))
         except Denied as exc:
+            note_decision(agent, DecisionRecord("", tool.name, tool.name, "deny", exc.source, "tool"))
             return failure(exc)
 
 
@@ -158,9 +161,8 @@ def _settled(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[A
 def _note(agent: Agent[Any], request: ChoiceRequest, outcome: ChoiceOutcome[Any]) -> None:
     """Put the decision into the log; one that no person made into the stream too, as a front end tells its own."""
     allowed = outcome.choice in (GRANT, ONCE)
-    when = datetime.now(UTC).isoformat(timespec="seconds")
     decision, by = "allow" if allowed else "deny", outcome.decided_by
-    agent.policy.record(DecisionRecord(when, request.tool, subject_of(request), decision, by, "tool"))
+    note_decision(agent, DecisionRecord("", request.tool, subject_of(request), decision, by, "tool"))
     if outcome.source == "auto":
         agent.record(
             ApprovalResolved(

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
+from xun.agent.deciding import note_decision
 from xun.agent.hooks import HookedCall
 from xun.agent.opencall import OpenCall
 from xun.agent.outcome import as_text, clip, fitted, rendered, unpack
@@ -23,6 +24,7 @@ from xun.tools.context import CallScope
 from xun.tools.function import Function, failure
 from xun.tools.running import ToolExit, guarded, in_thread, timed_out
 from xun.tools.suspend import CALL, CallJournal, Suspend
+from xun_policies.store import DecisionRecord
 
 if TYPE_CHECKING:
     from xun.agent.loop import Run
@@ -240,6 +242,7 @@ class ToolPhase:
     async def _call(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
         if call.denied is not None:
             reason = call.denied
+            note_decision(self._run.agent, DecisionRecord("", call.name, _subject(call), "deny", "hook", "hook"))
             return failure(Denied(f"A hook denied the call of {call.name}: {reason}", source="hook", reason=reason))
         if call.result is not None:
             return call.result if isinstance(call.result, Result) else Result.Ok(call.result)
@@ -378,3 +381,9 @@ def live_output(channel: Any, agent: str, call_id: str) -> Callable[[str, str], 
         channel.put(ToolOutput(agent=agent, call_id=call_id, stream=stream, text=text))
 
     return emit
+
+
+def _subject(call: HookedCall) -> str:
+    """Return the arguments of a refused call, as the audit trail keeps them."""
+    given = call.arguments
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)

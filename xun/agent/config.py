@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from xun.environment.base import Environment
     from xun.models.base import ChatModel
+    from xun_policies.audit import AuditTrail
 
 
 @dataclass(slots=True)
@@ -41,6 +42,8 @@ class AgentConfig:
         compact_at_pct: Older messages are summed up once a request would take so much of the model's window, where
             that is known; 0 for never. After a refusal as too long it is done all the same.
         compact_model: The model that sums up; None for the agent's own.
+        audit: Where each decision is appended, those of sub-agents too; None for nowhere.
+        images_need_vision: To a model that does not say that it takes images, a note goes in the place of each.
     """
 
     auto_confirm: bool = False
@@ -65,3 +68,5 @@ class AgentConfig:
     code_mode: bool = False
     compact_at_pct: int = 85
     compact_model: ChatModel | None = None
+    audit: AuditTrail | None = None
+    images_need_vision: bool = False

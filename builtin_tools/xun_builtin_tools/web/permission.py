@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from xun.agent.deciding import note_decision
 from xun.agent.questions import NobodyToAsk, new_request_id
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, Option
 from xun.errors import Denied
@@ -16,16 +17,13 @@ if TYPE_CHECKING:
     from xun.tools.context import ToolCallContext
     from xun_builtin_tools.web.target import Target
 
-HOSTS_KEY = "__builtin_hosts"
-"""Where ``agent.state`` keeps the hosts that the person allowed, as a list of names."""
-
 _SHOWN = 400
 
 
 def allowed_hosts(ctx: ToolCallContext[Any]) -> list[str]:
     """Return the hosts that may be fetched from without a question."""
-    stored = ctx.agent.state.get(HOSTS_KEY) or []
-    return [*ctx.agent.config.allowed_hosts, *(host for host in stored if isinstance(host, str))]
+    granted = (entry.host for entry in ctx.agent.policy.host_allowlist)
+    return [*ctx.agent.config.allowed_hosts, *granted]
 
 
 def require(ctx: ToolCallContext[Any], target: Target, note: str = "") -> None:
@@ -38,6 +36,9 @@ def require(ctx: ToolCallContext[Any], target: Target, note: str = "") -> None:
     if ctx.dry_run:
         raise DryRun({"url": target.url, "would_ask": not known or bool(note)})
     if known and not note:
+        entry = ctx.agent.policy.host_allowlist.covers(target.place)
+        if entry is not None:
+            ctx.agent.policy.host_allowlist.note_use(entry)
         _log(ctx, target, "allow", "allowlist")
         return
     outcome = _ask(ctx, _request(ctx, target, note))
@@ -104,14 +105,15 @@ def _refusal(target: Target, outcome: ChoiceOutcome[Any]) -> str:
         return f"Denied by the user{reason}. Do not fetch from {target.place} again; do something else or ask."
     return (
         f"Denied: nobody can be asked to approve fetching from {target.place}. It can be allowed beforehand: "
-        f'tools.allowed_hosts = ["{target.place}"] in the configuration, or AgentConfig(allowed_hosts=...).'
+        f'/policy allow host {target.place}, tools.allowed_hosts = ["{target.place}"] in the configuration, or '
+        "AgentConfig(allowed_hosts=...)."
     )
 
 
 def _grant(ctx: ToolCallContext[Any], place: str) -> None:
     agent = ctx.agent
-    stored = agent.state.get(HOSTS_KEY) or []
-    agent.state[HOSTS_KEY] = [*(host for host in stored if host != place), place]
+    agent.policy.snapshot()
+    agent.policy.host_allowlist.add(place, source="dialog", when=datetime.now(UTC).isoformat(timespec="seconds"))
     agent.record(
         PolicyChanged(
             agent=agent.name, op="allow", list="hosts", entry=place, source="dialog", state=agent.policy.to_json()
@@ -120,5 +122,4 @@ def _grant(ctx: ToolCallContext[Any], place: str) -> None:
 
 
 def _log(ctx: ToolCallContext[Any], target: Target, decision: str, source: str) -> None:
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    ctx.agent.policy.record(DecisionRecord(when, ctx.tool_name, target.url, decision, source, "fetch"))
+    note_decision(ctx.agent, DecisionRecord("", ctx.tool_name, target.url, decision, source, "fetch"))

@@ -20,7 +20,6 @@ from xun.events import PolicyChanged
 from xun_builtin_tools.search import tools
 from xun_builtin_tools.web.addresses import system_addresses
 from xun_builtin_tools.web.pages import WebOptions
-from xun_builtin_tools.web.permission import HOSTS_KEY
 from xun_builtin_tools.web.target import parse
 from xun_builtin_tools.web.transport import MAX_BODY, Transport
 
@@ -193,7 +192,7 @@ def test_a_new_host_is_asked_about_and_a_granted_one_is_not(server, make, networ
         get(agent, "http://site.test/?q=1").unwrap()
     assert [request.prompt for request in person.asked] == ["Fetch http://site.test/?q=1?"]
     assert [option.value for option in person.asked[0].options] == ["grant", "once", "deny"]
-    assert agent.state[HOSTS_KEY] == ["site.test"]
+    assert [entry.host for entry in agent.policy.host_allowlist] == ["site.test"]
     assert [(e.list, e.entry) for e in agent.seen if isinstance(e, PolicyChanged)] == [("hosts", "site.test")]
     assert [record.source for record in agent.policy.log] == ["user", "allowlist"]
     # Another host, and another port of the same one, are others.
