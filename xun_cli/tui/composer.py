@@ -41,6 +41,7 @@ class Input(TextArea):
         *,
         id: str,
     ) -> None:
+        self._muted = False
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, compact=True)
         self._take_key, self._take_paste, self._on_edit = take_key, take_paste, on_edit
         self.cursor_blink = False
@@ -65,6 +66,22 @@ class Input(TextArea):
         """Tell that the text is another one."""
         event.stop()
         self._on_edit()
+
+    @property
+    def muted(self) -> bool:
+        """Whether keys go elsewhere: no cursor is drawn."""
+        return self._muted
+
+    @muted.setter
+    def muted(self, value: bool) -> None:
+        if value is not self._muted:
+            self._muted = value
+            self._line_cache.clear()
+            self.refresh()
+
+    @property
+    def _draw_cursor(self) -> bool:
+        return self.has_focus and not self._muted
 
     def get_line(self, line_index: int) -> Text:
         """Return a row with a mark in the place of each character that could not be seen or would move the cursor."""

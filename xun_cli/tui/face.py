@@ -26,7 +26,7 @@ from xun_cli.tui.doing import Doing
 from xun_cli.tui.keys import known
 from xun_cli.tui.overlay import Overlay
 from xun_cli.tui.router import Router
-from xun_cli.tui.rows import option_at
+from xun_cli.tui.rows import in_frame, option_at
 from xun_cli.tui.side import Facts, facts_of, panel_lines
 
 if TYPE_CHECKING:
@@ -326,6 +326,7 @@ class Face:
 
     def _paint_input(self) -> None:
         app, field = self._app, self.dialog.field
+        app.composer.muted = self.dialog.focused
         rows = max(1, min(COMPOSER_ROWS, app.size.height // 3))
         for area in (app.composer, app.field):
             if area.styles.max_height is None or area.styles.max_height.value != rows:
@@ -356,7 +357,7 @@ class Face:
         return lines
 
     def _dialog_columns(self) -> int:
-        return max(20, self._app.size.width - 3)
+        return max(20, self._app.size.width - 2)
 
     def _dialog_rows(self) -> int:
         app = self._app
@@ -368,7 +369,7 @@ class Face:
         if request is None:
             return []
         rows = self._dialog_rows() if self.dialog.focused else 1
-        return approval_view(request, self._dialog_columns(), rows, self.dialog.state)
+        return [in_frame(line) for line in approval_view(request, self._dialog_columns(), rows, self.dialog.state)]
 
     def _menu_rows(self) -> int:
         return min(MENU_ROWS, max(1, self._app.size.height // 3 - 1))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xun_cli.render.approval import approval_view, rows_of
-from xun_cli.render.text import ACCENT, Line
+from xun_cli.render.text import ACCENT, DIM, WARN, Line
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceRequest
@@ -33,6 +33,13 @@ def option_at(request: ChoiceRequest, columns: int, rows: int, state: DialogStat
     # The rows below the last answer are hints, not a part of it.
     height = len(approval_view(request, columns, rows, state))
     return first[max(starts)] if starts and row < height - 1 else None
+
+
+def in_frame(line: Line) -> Line:
+    """Return a row of the dialog with its frame in the colour of a question."""
+    if line and line[0] in ((DIM, "┌ "), (DIM, "│ "), (DIM, "└ ")):
+        return [(WARN, line[0][1]), *line[1:]]
+    return line
 
 
 def _points(line: Line) -> bool:

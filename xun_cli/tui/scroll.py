@@ -22,6 +22,7 @@ from xun_cli.frontend.pump import SLICE
 from xun_cli.render.text import Line, line_width, plain, wrap
 from xun_cli.render.transcript import Transcript
 from xun_cli.tui.paint import Painter, row_text, selected
+from xun_cli.tui.thumb import ThinScrollBar
 
 if TYPE_CHECKING:
     from xun_cli.frontend.journal import Journal
@@ -103,6 +104,16 @@ class ScrollArea(ScrollView, can_focus=False):
         self._moving = False
         self.follows = True
         """Whether new output moves the view."""
+
+    def on_mount(self) -> None:
+        """Draw a thin scrollbar."""
+        super().on_mount()  # type: ignore[no-untyped-call]
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
+
+    def on_resize(self) -> None:
+        """Stay at the end when rows are taken away from the view."""
+        if self.follows:
+            self._changed()
 
     # -- content ----------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ Screen { layers: base over; overflow: hidden; }
 }
 #side { width: 34; padding: 0 1; border-left: solid ansi_bright_black; display: none; }
 #working, #dialog, #status { padding: 0 1; }
-#dialog { border-left: outer ansi_yellow; padding: 0 1 0 1; }
 #menu { padding: 0 1; }
 #input { height: auto; padding: 0 1; border: round ansi_bright_black; }
 #input.narrow { border: none; padding: 0; }
@@ -38,5 +37,6 @@ Screen { layers: base over; overflow: hidden; }
     overflow-x: hidden;
     scrollbar-size-vertical: 1;
 }
+Input .text-area--placeholder, Composer .text-area--placeholder { color: ansi_default; text-style: dim; }
 #over { layer: over; width: 100%; height: 100%; display: none; }
 """
