@@ -111,6 +111,15 @@ def expand(text: str, folder: Path) -> str:
     The contents are left to the model's own reading, which goes through the checks of the tools. A text
     without mentions comes back as it is.
     """
+    found = mentioned(text, folder)
+    if not found:
+        return text
+    listed = "; ".join(f"{quote(name)} ({kind})" for name, kind in found.items())
+    return f"{text}\n\n[Paths mentioned with @, relative to the project folder: {listed}]"
+
+
+def mentioned(text: str, folder: Path) -> dict[str, str]:
+    """Return the paths that *text* mentions, each once, with what it is in words."""
     root = os.path.realpath(folder)
     kinds: dict[str, str] = {}
 
@@ -119,12 +128,7 @@ def expand(text: str, folder: Path) -> str:
             kinds[path] = _kind(root, path)
         return bool(kinds[path])
 
-    mentions = find_mentions(text, exists)
-    if not mentions:
-        return text
-    names = dict.fromkeys(mention.path for mention in mentions)
-    listed = "; ".join(f"{quote(name)} ({kinds[name]})" for name in names)
-    return f"{text}\n\n[Paths mentioned with @, relative to the project folder: {listed}]"
+    return {mention.path: kinds[mention.path] for mention in find_mentions(text, exists)}
 
 
 def _kind(root: str, path: str) -> str:

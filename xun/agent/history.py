@@ -146,6 +146,17 @@ def images_of(items: Iterable[dict[str, Any]]) -> tuple[Image, ...]:
     return tuple(Image(base64.b64decode(item["data"]), item["media_type"]) for item in items)
 
 
+def without_images(messages: Iterable[Message]) -> list[Message]:
+    """Return *messages* with a note in the place of images, for a model that takes none."""
+    return [_noted(message) if message.images else message for message in messages]
+
+
+def _noted(message: Message) -> Message:
+    count = len(message.images)
+    note = f"[{count} image{'s' * (count != 1)} left out: this model takes no images]"
+    return replace(message, text=f"{message.text}\n{note}".lstrip(), images=())
+
+
 def from_events(events: Iterable[Event], agent: str = "main") -> list[Message]:
     """Rebuild the history of *agent* from stored events."""
     history: list[Message] = []

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.cancel import waking
-from xun.agent.history import unique_ids
+from xun.agent.history import unique_ids, without_images
 from xun.agent.hooks import ModelCallDraft
 from xun.agent.offers import offered
 from xun.errors import CancelledError, ModelReplyInvalid
@@ -103,6 +103,8 @@ class Requesting:
         agent = self.agent
         messages = agent.normaliser(agent.history)
         model = await agent.aresolve_model()
+        if agent.config.images_need_vision and "vision" not in model.capabilities:
+            messages = without_images(messages)
         code = self._code.text(self.toolbox, model.capabilities) if self.code_mode else ""
         system = "\n\n".join(filter(None, (agent.system_text(), code)))
         if system:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from xun_cli.commands import (
+    agents,
     changes,
     conversation,
+    custom,
+    extending,
     frontends,
+    going_back,
     health,
+    images,
     look,
     models,
     modes,
@@ -22,16 +27,21 @@ from xun_cli.commands.registry import Registry
 
 def build() -> Registry:
     """Return a registry of all built-in commands, in the order in which help shows them."""
-    registry = Registry()
+    registry = Registry(more=custom.slash_commands)
     families = (
         changes.commands(),
         policy.commands(),
         modes.commands(),
         models.commands(),
         tools.commands(),
+        extending.commands(),
         overview.commands(),
+        agents.commands(),
         tasks.commands(),
         conversation.commands(),
+        going_back.commands(),
+        images.commands(),
+        custom.commands(registry),
         help_family.commands(registry),
         settings.commands(),
         look.commands(),

@@ -70,7 +70,7 @@ async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
     commands_run = _not_undone(ctx, min(entry.turn for entry in entries))
     await asyncio.to_thread(check_undo, workspace, entries)
     items = await asyncio.to_thread(journal.preview_last_turns, turns, workspace)
-    message = "\n".join([*_preview(ctx, items), *(output.text for output in commands_run)])
+    message = "\n".join([*preview_lines(ctx, items), *(output.text for output in commands_run)])
     if not await ctx.confirm(f"Take back {_described(entries)}?", message):
         return said("Nothing was undone.")
     paths = await asyncio.to_thread(journal.undo_last_turns, turns, workspace)
@@ -86,7 +86,8 @@ def _described(entries: Sequence[Entry]) -> str:
     return f"what the tools wrote in {of} ({files} {'path' if files == 1 else 'paths'})"
 
 
-def _preview(ctx: CommandContext, items: Sequence[FileDiff]) -> list[str]:
+def preview_lines(ctx: CommandContext, items: Sequence[FileDiff]) -> list[str]:
+    """Return the lines that show *items* in a question."""
     lines: list[str] = []
     for item in items:
         lines.append(_headline(ctx, item, _LETTERS.get(item.action, "?")))

@@ -21,7 +21,11 @@ def commands() -> list[SlashCommand]:
     return [
         SlashCommand("clear", "/clear", "begin a new session; the old one is kept", _clear, aliases=("new",)),
         SlashCommand(
-            "sessions", "/sessions [all]", "sessions of this folder, or of all", _sessions, while_running=True
+            "sessions",
+            "/sessions [all|TEXT]",
+            "sessions of this folder, or of all; those that hold a text",
+            _sessions,
+            while_running=True,
         ),
         SlashCommand("resume", "/resume [id|name]", "continue an earlier session", _resume, complete=_complete_resume),
         SlashCommand("rename", "/rename NAME", "name this session", _rename, while_running=True),
@@ -73,7 +77,7 @@ def _turns(info: SessionInfo) -> str:
 
 async def _sessions(ctx: CommandContext, rest: str) -> CommandResult:
     if rest not in ("", "all"):
-        raise BadArguments(f"/sessions takes nothing or the word all, not {rest!r}.")
+        return await _search(ctx, rest)
     found = _listed(ctx, rest == "all")
     if not found:
         return said("No stored sessions yet." if rest else "No stored sessions of this folder yet; try /sessions all.")
@@ -83,6 +87,20 @@ async def _sessions(ctx: CommandContext, rest: str) -> CommandResult:
         rows.append((info.id, _when(info.updated), str(info.turns), _title(info)[:60], mark))
     caption = f"the last {_SHOWN} of {len(found)}" if len(found) > _SHOWN else ""
     return CommandResult((table(("id", "last used (UTC)", "turns", "about", ""), rows, caption),))
+
+
+async def _search(ctx: CommandContext, wanted: str) -> CommandResult:
+    import asyncio
+
+    from xun_cli.session.searching import MOST_HITS, search_sessions
+
+    sessions = _listed(ctx)
+    hits = await asyncio.to_thread(search_sessions, sessions, wanted)
+    if not hits:
+        return said(f"None of the {len(sessions)} sessions of this folder holds {wanted!r}.")
+    rows = [(hit.info.name or hit.info.id, str(hit.turn or ""), hit.who, hit.text) for hit in hits]
+    caption = f"the first {MOST_HITS} places" if len(hits) >= MOST_HITS else ""
+    return CommandResult((table(("session", "turn", "who", "text"), rows, caption),))
 
 
 async def _resume(ctx: CommandContext, rest: str) -> CommandResult:
@@ -128,15 +146,25 @@ def _complete_resume(ctx: CommandContext, typed: str) -> list[str]:
     return [name for name in names if name.startswith(typed)][:_SHOWN]
 
 
+def checked_name(typed: str) -> str:
+    """Return the name of a session that was typed, blanks around and within it made single.
+
+    Raises:
+        BadArguments: It is too long, or holds what can't be seen.
+    """
+    name = " ".join(typed.split())
+    if len(name) > _NAME_LIMIT or not name.isprintable():
+        raise BadArguments(f"A session's name is one line of at most {_NAME_LIMIT} printable characters.")
+    return name
+
+
 async def _rename(ctx: CommandContext, rest: str) -> CommandResult:
     from xun.events import SessionStarted
     from xun_cli._version import __version__
 
-    name = " ".join(rest.split())
+    name = checked_name(rest)
     if not name:
         raise BadArguments("/rename needs a name, such as /rename login bug.")
-    if len(name) > _NAME_LIMIT or not name.isprintable():
-        raise BadArguments(f"A session's name is one line of at most {_NAME_LIMIT} printable characters.")
     session = ctx.session
     taken = next((info for info in _listed(ctx) if info.name == name and info.id != session.id), None)
     if taken is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,30 @@ class CommandContext:
         outcome = await self.session.choose(request)
         return outcome.choice is True and outcome.source == "user"
 
+    async def choose(self, prompt: str, choices: Sequence[tuple[str, str]], message: str = "") -> str | None:
+        """Let the person pick one of *choices*, each a value and what is shown for it; the first is preselected.
+
+        Any front end shows them as a list: numbered lines, a menu, a picker of its own.
+
+        Returns:
+            The value; None when the person picked none, or nobody can be asked.
+        """
+        from uuid import uuid4
+
+        from xun.choice import ChoiceRequest, Option
+
+        request = ChoiceRequest(
+            id=uuid4().hex,
+            kind="choice",
+            prompt=prompt,
+            message=message,
+            options=(*(Option(value, label) for value, label in choices), Option("", "none of them")),
+            default=choices[0][0],
+            skip_auto_confirm=True,
+        )
+        outcome = await self.session.choose(request)
+        return next((value for value, _ in choices if value == outcome.choice and outcome.source == "user"), None)
+
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
@@ -100,16 +125,23 @@ def is_command(line: str) -> bool:
     return line.startswith("/") and not line.startswith("//")
 
 
+More = Callable[["CommandContext"], Iterable[SlashCommand]]
+"""Finds commands that are no part of xun, such as those in the user's files."""
+
+
 class Registry:
     """All slash commands of a session.
 
     Args:
         commands: Commands to hold; a later one of the same name is refused.
+        more: Finds further ones when the first command is run or completed; none of them takes the name of another.
     """
 
-    def __init__(self, commands: Iterable[SlashCommand] = ()) -> None:
+    def __init__(self, commands: Iterable[SlashCommand] = (), more: More | None = None) -> None:
         self._commands: dict[str, SlashCommand] = {}
         self._names: dict[str, str] = {}
+        self._more = more
+        self._found: frozenset[str] | None = None
         for command in commands:
             self.add(command)
 
@@ -125,6 +157,24 @@ class Registry:
                 raise ValueError(f"Two slash commands are named /{name}: give one of them another name")
         self._commands[command.name] = command
         self._names.update(dict.fromkeys(names, command.name))
+
+    def refresh(self, ctx: CommandContext) -> list[str]:
+        """Look for further commands again; returns the names that are taken, and so were left out."""
+        for name in self._found or ():
+            del self._commands[name], self._names[name]
+        found, taken = [], []
+        for command in self._more(ctx) if self._more is not None else ():
+            if command.name in self._names:
+                taken.append(command.name)
+            else:
+                self.add(command)
+                found.append(command.name)
+        self._found = frozenset(found)
+        return taken
+
+    def _complete_self(self, ctx: CommandContext) -> None:
+        if self._found is None:
+            self.refresh(ctx)
 
     def all(self) -> list[SlashCommand]:
         """Return the commands in the order in which they were added."""
@@ -148,6 +198,7 @@ class Registry:
         A wrong name, a command that has to wait for the turn, and an error that xun raises on
         purpose become an error output.
         """
+        self._complete_self(ctx)
         name, rest = split_line(line)
         command = self.get(name or "help")
         if command is None:
@@ -156,6 +207,11 @@ class Registry:
             return failed(f"/{command.name} works after this turn: wait for it, or press Esc to interrupt it.")
         try:
             return await command.run(ctx, rest)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return failed(f"/{command.name} was interrupted; nothing was changed.")
         except XunError as exc:
             return failed(str(exc) or f"/{command.name} failed.")
         except OSError as exc:
@@ -165,6 +221,7 @@ class Registry:
         """Return ``(value, meta)`` pairs; each value replaces the whole of *text*."""
         if not is_command(text):
             return []
+        self._complete_self(ctx)
         name, blank, rest = text[1:].partition(" ")
         if not blank:
             return self._complete_name(name.lower())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,6 +33,8 @@ from xun.events import (
     UsageUpdated,
 )
 from xun.messages import Image, Usage
+from xun_cli.session.attaching import Attaching
+from xun_cli.session.beside import Beside
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.past import Past
 from xun_cli.session.questions import Questions
@@ -56,7 +58,7 @@ def shown_name(model: ChatModel) -> str:
     return "the server's first model" if model.name == "auto" else model.name
 
 
-class Session(Past):
+class Session(Past, Attaching, Beside):
     """One conversation of an agent.
 
     It lives in one event loop; all methods are called there, unless their text says otherwise.
@@ -81,6 +83,8 @@ class Session(Past):
         schema: Any = None,
         version: str = "",
     ) -> None:
+        Attaching.__init__(self)
+        Beside.__init__(self)
         self.agent, self.store, self.model_name = agent, store, model_name
         self.id = store.id if store is not None else new_session_id()
         self.name = ""
@@ -99,7 +103,6 @@ class Session(Past):
         self._task: asyncio.Task[None] | None = None
         self._store_failed = False
         self._closed = False
-        self._beside: set[asyncio.Task[Any]] = set()
         self.extensions: Extensions | None = None
         self.last_stop = ""
         self.last_result: Any = None
@@ -219,12 +222,13 @@ class Session(Past):
         return self._task is not None
 
     async def submit(self, text: str, *, shown: str = "", images: Sequence[Image] = ()) -> None:
-        """Start a turn and return at once; while one runs, the text waits in the queue."""
+        """Start a turn and return at once; while one runs, the text waits in the queue. Attached images go along."""
+        item = (text, shown, self.with_attached(images))
         if self._task is not None:
-            self._waiting.append((text, shown, tuple(images)))
+            self._waiting.append(item)
             self._queue_changed()
             return
-        self._begin(text, shown, tuple(images))
+        self._begin(*item)
 
     def _begin(self, text: str, shown: str, images: tuple[Image, ...]) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(text, shown, images))
@@ -253,9 +257,9 @@ class Session(Past):
     def begin_next(self) -> None:
         """Begin with the message that has waited longest."""
         if self._waiting and not self._closed and self._task is None:
-            text, shown, images = self._waiting.popleft()
+            item = self._waiting.popleft()
             self._queue_changed()
-            self._begin(text, shown, images)
+            self._begin(*item)
 
     def _stopped(self, event: TurnCompleted) -> TurnCompleted:
         if self.questions.failed and event.stop == "interrupted":
@@ -345,8 +349,7 @@ class Session(Past):
             self._stop_compacting()
             await asyncio.wait({self._task}, timeout=10)
         self.questions.withdraw_all()
-        if beside := {task for task in self._beside if task is not asyncio.current_task()}:
-            await asyncio.wait(beside, timeout=10)
+        await self.settle()
         if self.agent.model is not None:
             await self.agent.model.aclose()
         await asyncio.to_thread(self.agent.finalize)
@@ -361,13 +364,6 @@ class Session(Past):
         """Tell subscribers of an error of ours, and keep its traceback in the log."""
         _log.error("internal error", exc_info=error)
         self.emit(Error(kind="internal", message=f"{type(error).__name__}: {error}"))
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run *work* in the session's loop; `close` waits for it a while."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-        return task
 
 
 _POLICY = "__builtin_tool_policy"

@@ -14,7 +14,7 @@ from xun.tools.images import MAX_IMAGE_BYTES, check_image, defer_tool_image
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import missing
-from xun_builtin_tools.fs.picture_header import read_header
+from xun_builtin_tools.fs.picture_header import PictureHeader, read_header
 
 if TYPE_CHECKING:
     from xun_policies.workspace import ResolvedPath
@@ -41,22 +41,7 @@ def request_image(ctx: ToolCallContext[Any], src: str, crop: list[float] | None 
     Returns path, width and height as sent, and original_width and original_height."""
     box = _checked_crop(crop)
     resolved, data = _read(ctx, src)
-    try:
-        image = check_image(data)
-    except ValueError as exc:
-        raise ToolError(f"{resolved.display} can't be shown. {exc}") from None
-    header = read_header(data, image.media_type)
-    if header is None:
-        raise ToolError(f"{resolved.display} can't be shown: its header is damaged.")
-    if header.moving:
-        raise ToolError(f"{resolved.display} is animated; only images that stand still can be shown.")
-    if header.width * header.height > MAX_PIXELS:
-        raise ToolError(
-            f"{resolved.display} has {header.width} x {header.height} pixels; {MAX_PIXELS:,} in all is the limit."
-        )
-    width, height = header.width, header.height
-    if box is not None or max(width, height) > LONG_SIDE:
-        image, width, height = _reduced(image, box, resolved.display)
+    header, image, width, height = fitting_image(data, resolved.display, box)
     size = f"{width}x{height}"
     changed = (width, height) != (header.width, header.height)
     part = (
@@ -70,6 +55,34 @@ def request_image(ctx: ToolCallContext[Any], src: str, crop: list[float] | None 
         "original_width": header.width,
         "original_height": header.height,
     }
+
+
+def fitting_image(data: bytes, name: str, box: Box | None = None) -> tuple[PictureHeader, Image, int, int]:
+    """Return the header of an image file, and the image as it may be sent to a model with its width and height.
+
+    Args:
+        data: The content of the file.
+        name: How errors call it.
+        box: The part that is wanted: x, y, width and height, each from 0 to 1 of the whole.
+
+    Raises:
+        ToolError: It is no image that can be sent; the text says why.
+    """
+    try:
+        image = check_image(data)
+    except ValueError as exc:
+        raise ToolError(f"{name} can't be shown. {exc}") from None
+    header = read_header(data, image.media_type)
+    if header is None:
+        raise ToolError(f"{name} can't be shown: its header is damaged.")
+    if header.moving:
+        raise ToolError(f"{name} is animated; only images that stand still can be shown.")
+    if header.width * header.height > MAX_PIXELS:
+        raise ToolError(f"{name} has {header.width} x {header.height} pixels; {MAX_PIXELS:,} in all is the limit.")
+    width, height = header.width, header.height
+    if box is not None or max(width, height) > LONG_SIDE:
+        image, width, height = _reduced(image, box, name)
+    return header, image, width, height
 
 
 def _checked_crop(crop: list[float] | None) -> Box | None:

@@ -28,7 +28,7 @@ def agent(tmp_path: Path):
 
 @pytest.fixture
 def ctx(agent: Agent[Any], tmp_path: Path) -> CommandContext:
-    session = SimpleNamespace(agent=agent, running=True)
+    session = SimpleNamespace(agent=agent, running=True, cwd=tmp_path)
     return CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
 
 
