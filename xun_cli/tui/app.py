@@ -180,7 +180,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     def panic(self, *renderables: Any) -> None:
         """End without a word about it here: the terminal can't be read, or drawn on."""
         self.failed = self.failed or sys.exc_info()[1]
-        self.exit(GONE)
+        self.face.leave(GONE)
         self._close_messages_no_wait()
 
     def failed_beside(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -188,7 +188,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         error = context.get("exception")
         if error is not None:
             self.failed = self.failed or error
-            self.exit(1)
+            self.face.leave(1)
 
 
 async def run_full(options: StartOptions, settings: Settings, carried: Carried) -> Leave | Switch:
@@ -226,7 +226,7 @@ def _signals(app: FullScreen) -> Iterator[None]:
     loop.set_exception_handler(app.failed_beside)
     numbers = () if sys.platform == "win32" else (signal.SIGTERM, signal.SIGHUP)
     for number in numbers:
-        loop.add_signal_handler(number, app.exit, 128 + number)
+        loop.add_signal_handler(number, app.face.leave, 128 + number)
     try:
         yield
     finally:

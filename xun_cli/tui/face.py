@@ -89,6 +89,7 @@ class Face:
         self._branch = ""
         self._panel = False
         self._ticking = self._dirty = False
+        self._alive = True
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -124,6 +125,7 @@ class Face:
 
     def end(self) -> None:
         """Detach; what was typed and not sent goes over to the next front end."""
+        self._alive = False
         self._carried.draft = self._app.composer.text
         self.conversation.detach()
 
@@ -151,18 +153,22 @@ class Face:
         entries = self.conversation.journal.entries
         if entries and (event := entries[-1].event) is not None:
             self._facts.take(event)
-        self._app.transcript.append(lines)
-        self.refresh()
+        if self._alive:
+            self._app.transcript.append(lines)
+            self.refresh()
 
     def opened(self, earlier: Callable[[], list[Line]]) -> None:
         """Show a session from its beginning."""
         session = self.conversation.session
         self._facts = facts_of(item.event for item in session.history()) if session is not None else Facts()
-        self._app.transcript.forget()
-        self._app.transcript.reload()
+        if self._alive:
+            self._app.transcript.forget()
+            self._app.transcript.reload()
 
     def refresh(self) -> None:
         """Draw soon, and keep drawing while something moves."""
+        if not self._alive:
+            return
         if not self._dirty and self._app.is_running:
             self._dirty = True
             self._app.call_later(self.paint)
@@ -181,14 +187,20 @@ class Face:
 
     def finish(self, code: int) -> None:
         """Leave with *code*."""
-        self._app.exit(code)
+        self.leave(code)
+
+    def leave(self, outcome: int | Switch) -> None:
+        """End the application; widgets are touched no more, the journal keeps what is missed."""
+        if self._alive:
+            self._alive = False
+            self._app.exit(outcome)
 
     def switch(self, to: str) -> None:
         """Give way to another front end."""
         if to in ("", "full"):
             self.conversation.own_lines(lambda transcript: transcript.note(FULL))
         else:
-            self._app.exit(Switch(to))
+            self.leave(Switch(to))
 
     def clear_screen(self) -> None:
         """Scroll everything up, out of sight."""
@@ -310,7 +322,7 @@ class Face:
         """Bring every part up to date; what has not changed costs nothing."""
         self._dirty = False
         app = self._app
-        if not app.is_running or app.lent:
+        if not self._alive or not app.is_running or app.lent:
             return
         if self.overlay.open:
             app.over.set_lines(self.overlay.lines(app.size.width, app.size.height))
