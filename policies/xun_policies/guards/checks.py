@@ -26,7 +26,7 @@ _PYTEST = (
     "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# "
     "--durations=# --durations-min=# "
     "--collect-only --co --color=% --no-header --no-summary --strict-markers --disable-warnings --showlocals "
-    "--exitfirst --verbose --help "
+    "--exitfirst --verbose --help --markers --fixtures --setup-show "
     "--quiet --capture=% --deselect=: --ignore=@"
 )
 

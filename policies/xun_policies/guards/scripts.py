@@ -45,6 +45,7 @@ _SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")
 _SED_DELIMITERS = frozenset("/|#,:@%!~=+_-")
 _SED_ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
 _SED_FLAGS = re.compile(r"[gpiIm0-9M]*")
+_SED_LABEL = re.compile(r"[ \t]*[A-Za-z0-9_]{0,32}[ \t]*(?=[;\n]|\Z)")
 _SED_END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|\Z)")
 
 
@@ -227,6 +228,12 @@ class _SedScript:
             if char == "s":
                 flags = _SED_FLAGS.match(self.text, self.at)
                 self.at = flags.end() if flags else self.at
+        elif char in ":btT":
+            # A label may reach further for another sed: what follows is checked all the same.
+            label = _SED_LABEL.match(self.text, self.at)
+            if label is None:
+                return f"the label after {char} in the sed script is not understood"
+            self.at = label.end()
         elif char in "qQl":
             self._skip(" \t")
             self._skip("0123456789")
