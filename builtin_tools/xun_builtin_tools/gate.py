@@ -74,8 +74,7 @@ def command(
     """
     child = child_environment(os.environ, environment or {}, ctx.agent.config.command_env)
     verdict = _verdict(ctx.agent, text, cwd, child)
-    unusual = sorted(name for name, value in (environment or {}).items() if not is_inert(name, value))
-    note = state or (f"sets {', '.join(unusual)} in its environment" if unusual else "")
+    note = state or _unusual(environment or {})
     leaves = leaving(ctx.agent, sandbox)
     if ctx.dry_run:
         raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(note or leaves)))
@@ -94,9 +93,8 @@ def command(
     request = _leaving_request(_command_request(ctx, verdict, cwd, risk, note), sandbox, leaves)
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not leaves)
     if outcome.choice == DENY:
-        what = called(sandbox) if leaves else "command"
         log(ctx, text, "deny", outcome.decided_by, _rule(verdict, note, leaves), risk, cwd=cwd)
-        refuse(what, outcome, risk)
+        refuse(called(sandbox) if leaves else "command", outcome, risk)
     approved = replace(approved, confinement=confine(ctx.agent, verdict, outcome.source, sandbox, stays=stays))
     if outcome.edited is not None and outcome.edited != text:
         return _edited(ctx, outcome, approved, stays=stays)
@@ -104,6 +102,11 @@ def command(
         _grant_commands(ctx, outcome.grants if outcome.grants is not None else verdict.grants)
     _log(ctx, approved, outcome.decided_by, _rule(verdict, note, leaves), risk)
     return approved
+
+
+def _unusual(environment: Mapping[str, str]) -> str:
+    names = sorted(name for name, value in environment.items() if not is_inert(name, value))
+    return f"sets {', '.join(names)} in its environment" if names else ""
 
 
 def _rule(verdict: CommandVerdict, note: str = "", leaves: str = "") -> str:
