@@ -40,7 +40,8 @@ class TomlFile:
 
     def where(self, key: str) -> str:
         """Return ``FILE:LINE`` of *key*, or the file alone."""
-        line = self.lines.get(key)
+        below = (number for name, number in self.lines.items() if name.startswith(f"{key}."))
+        line = self.lines.get(key) or next(below, None)
         return f"{short(self.path)}:{line}" if line else short(self.path)
 
 
