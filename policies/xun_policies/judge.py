@@ -154,7 +154,9 @@ class Judge:
                 if len(texts) > 1 and re.fullmatch(_PLAIN_WORD, texts[1])
                 else f"this form of {name}"
             )
-            return Judgement(False, "not-listed", f"{form} is not in the allowlist")
+            return Judgement(
+                False, "not-listed", f"{form} is not in the allowlist{self._more_than_it_says(name, cwds)}"
+            )
         return Judgement(False, "not-listed", f"{name} is not in the allowlist")
 
     def _guarded(self, rule: Rule, rest: list[Word], cwds: Cwds) -> Judgement:
@@ -182,12 +184,21 @@ class Judge:
             finding = _project_file(name, self._places, cwds)
             if finding is not None:
                 return Judgement(False, "guard", finding)
-        if name == "git" and probe and self._scope.git_probe:
-            for cwd in cwds:
-                loaded = gitprobe.finding(cwd, self._places)
-                if loaded is not None:
-                    return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
+        loaded = self._loaded(name, cwds) if probe else None
+        if loaded is not None:
+            return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
         return Judgement(True, "builtin", reason)
+
+    def _loaded(self, name: str, cwds: Cwds) -> str | None:
+        """Return which program the repository could make git run."""
+        if name != "git" or not self._scope.git_probe:
+            return None
+        return next((found for cwd in cwds if (found := gitprobe.finding(cwd, self._places)) is not None), None)
+
+    def _more_than_it_says(self, name: str, cwds: Cwds) -> str:
+        """Return what else a person has to know of a command that is asked about."""
+        loaded = self._loaded(name, cwds)
+        return "" if loaded is None else f", and git could run more here: {loaded}"
 
     def _granted(
         self, found: Judgement, words: list[Word], tokens: list[Word] | None, cwds: Cwds, git_cwds: Cwds

@@ -63,6 +63,8 @@ def loaded(setting: Setting) -> bool:
         return (value or "").lower() != "short"
     if section == "pretty" or name == "format.pretty":
         return "%G" in (value or "") or "%(describe" in (value or "")
+    if section == "submodule" and key == "update":
+        return (value or "").lstrip().startswith("!")
     return key in _LAST
 
 
