@@ -32,6 +32,7 @@ def make_parser() -> ArgumentParser:
     add("-C", dest="cwd", default=".", metavar="DIR")
     add("-m", "--model")
     add("--mode", choices=("ask", "plan", "auto-edit"))
+    add("--sandbox", choices=("auto", "required", "off"))
     add("--tui", choices=("inline", "full", "plain"))
     add("--output", choices=("text", "json", "stream-json"), default="text")
     add("--input", choices=("text", "stream-json"), default="text")
@@ -42,6 +43,7 @@ def make_parser() -> ArgumentParser:
     add("--no-color", action="store_false", dest="color")
     for flag in ("fork", "no-session", "demo", "safe", "trust", "auto-confirm", "screen-reader", "debug"):
         add(f"--{flag}", action="store_true")
+    add("-i", "--image", action="append", default=[], dest="images")
     for flag, name in (("add-dir", "add_dirs"), ("allow-command", ""), ("allow-write", ""), ("config", "")):
         add(f"--{flag}", action="append", default=[], dest=name or flag.replace("-", "_"))
     add("--profile", default="")

@@ -18,6 +18,7 @@ from xun.agent.agent import Agent
 from xun.agent.config import AgentConfig
 from xun.environment.tags import end_orphans
 from xun.errors import ConfigError
+from xun.events import Notice
 from xun.tools.attr import tool_attr
 from xun.tools.groups import GROUPS
 from xun.tools.toolbox import ToolBox
@@ -32,6 +33,7 @@ from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
 from xun_cli.session.forking import fork_session
+from xun_cli.sandboxing import notice, put_in_sandbox
 from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session, shown_name
 from xun_cli.session.store import SessionStore, find, latest
@@ -114,6 +116,8 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
             _keep_undo(agent, stored.store)
         session.start(resumed=stored.envelopes, dropped=stored.dropped)
         _apply_policy(options, settings, session)
+        if found := notice(agent):
+            session.emit(Notice(level="warning", text=found))
         extensions.attach(session, resumed=bool(stored.envelopes))
     except BaseException:
         if stored.store is not None:
@@ -132,6 +136,7 @@ def _agent(
     extensions = Extensions.load(settings, places, toolbox, hooks, options.cwd)
     agent: Agent[Any] = Agent(model=model, toolbox=toolbox, workspace=workspace, config=_config(options, settings))
     agent.initialize()
+    put_in_sandbox(agent, settings)
     hooks.guard(agent)
     return agent, extensions
 

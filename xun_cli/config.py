@@ -89,6 +89,7 @@ def _flag_layers(settings: Settings, options: StartOptions) -> None:
     for flag, key, value in (
         ("--model", "model", options.model),
         ("--mode", "mode", options.mode),
+        ("--sandbox", "sandbox.mode", options.sandbox),
         ("--tui", "ui.mode", options.tui),
         ("--screen-reader", "ui.screen_reader", options.screen_reader or None),
         ("--auto-confirm", "auto_confirm", options.auto_confirm or None),

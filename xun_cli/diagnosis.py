@@ -54,6 +54,7 @@ def diagnose(
     """
     return [
         *_program_checks(options.cwd),
+        _sandbox_check(settings, options.cwd),
         *(_terminal_checks() if terminal else ()),
         *_settings_checks(places, settings),
         *_storage_checks(places, options.cwd),
@@ -75,6 +76,29 @@ def _program_checks(cwd: Path) -> Iterator[Check]:
         status: Literal["ok", "warn", "bad"] = "ok" if found or need == "ok" else "bad" if need == "bad" else "warn"
         yield Check(name, status, found or f"not found in PATH ({why})")
     yield Check("shell", "ok", os.environ.get("SHELL", "unknown"))
+
+
+def _sandbox_check(settings: Settings, cwd: Path) -> Check:
+    """Try the walls as a session in *cwd* would."""
+    wanted = settings.sandbox
+    if wanted.mode == "off":
+        return Check(
+            "sandbox", "warn", "off: commands can do all that you can; --sandbox auto, or sandbox.mode, is safer"
+        )
+    from xun.environment.sandbox import SandboxEnvironment
+    from xun_policies.workspace import Workspace
+
+    workspace = Workspace(cwd)
+    environment = SandboxEnvironment(workspace, network=wanted.network, writable=wanted.writable)
+    try:
+        wall, reason = environment.wall, environment.reason
+    finally:
+        environment.close()
+        workspace.close()
+    if wall == "none":
+        return Check("sandbox", "bad" if wanted.mode == "required" else "warn", f"none: {reason}")
+    network = "with the network" if wanted.network else "the network for approved commands only"
+    return Check("sandbox", "ok" if wall == "bubblewrap" else "warn", f"{wall}, {network}: {reason}")
 
 
 def program(name: str, cwd: Path) -> str:

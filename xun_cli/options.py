@@ -18,6 +18,7 @@ class StartOptions:
         fork: Go on in a copy, and leave the old session as it is.
         model: A model's name, or ``scripted:FILE``; None leaves it to the settings.
         mode: ask, plan or auto-edit; None leaves it to the settings.
+        sandbox: auto, required or off; None leaves it to the settings.
         demo: Use the offline demo model.
         auto_confirm: Answer ordinary questions with their default.
         trust: Trust this folder's project settings from now on.
@@ -25,6 +26,7 @@ class StartOptions:
         add_dirs: More folders that the tools may use.
         allow_command: Command prefixes that run unasked, each as shell words.
         allow_write: Paths that may be written unasked; a folder covers all below it.
+        images: Files with images that go with the first message; taken out once they are attached.
         policy_file: A policy in TOML, as ``xun policy export`` writes it.
         max_steps: The most model requests of one turn.
         max_cost: The most US dollars of the session.
@@ -51,6 +53,7 @@ class StartOptions:
     fork: bool = False
     model: str | None = None
     mode: str | None = None
+    sandbox: str | None = None
     demo: bool = False
     auto_confirm: bool = False
     trust: bool = False
@@ -58,6 +61,7 @@ class StartOptions:
     add_dirs: list[str] = field(default_factory=list)
     allow_command: list[str] = field(default_factory=list)
     allow_write: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
     policy_file: str | None = None
     max_steps: int | None = None
     max_cost: float | None = None

@@ -93,6 +93,21 @@ class BashSettings:
 
 
 @dataclass(slots=True)
+class SandboxSettings:
+    """``[sandbox]``: the wall around commands.
+
+    Attributes:
+        mode: auto takes the best wall that there is, required runs nothing without one, off wants none.
+        network: All commands have the network; else only approved ones.
+        writable: More folders that commands may write to, such as caches.
+    """
+
+    mode: str = "auto"
+    network: bool = False
+    writable: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class ToolSettings:
     """``[tools]``: which tools there are, and what they may do unasked.
 
@@ -240,6 +255,7 @@ class Settings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     risk: RiskSettings = field(default_factory=RiskSettings)
     bash: BashSettings = field(default_factory=BashSettings)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
@@ -300,6 +316,7 @@ def _masked(key: str, value: Any) -> Any:
 CHOICES: dict[str, tuple[str, ...]] = {
     "mode": ("ask", "plan", "auto-edit"),
     "ui.mode": ("inline", "full", "plain"),
+    "sandbox.mode": ("auto", "required", "off"),
     "ui.editing": ("emacs", "vi"),
     "ui.notify": ("auto", "bell", "osc9", "off"),
     "ui.notify_when": ("unfocused", "always"),

@@ -33,12 +33,14 @@ NEVER = (
     "policy.writes.allow",
     "profiles",
     "provider",
+    "sandbox.writable",
     "tools.allowed_hosts",
     "workspace",
 )
 """Keys, and what is below them, that no project sets, trusted or not."""
 
 _STRICTNESS = {"auto-edit": 0, "ask": 1, "plan": 2}
+_WALLS = {"off": 0, "auto": 1, "required": 2}
 _STORE_LIMIT = 4_000_000
 
 
@@ -49,6 +51,8 @@ def _less(value: Any, now: Any) -> bool:
 TIGHTENING: dict[str, Callable[[Any, Any], bool]] = {
     "mode": lambda value, now: _STRICTNESS[value] >= _STRICTNESS[now],
     "risk.enabled": lambda value, now: bool(value),
+    "sandbox.mode": lambda value, now: _WALLS[value] >= _WALLS[now],
+    "sandbox.network": lambda value, now: not value,
     "policy.commands.exclude": lambda value, now: True,
     "tools.disable": lambda value, now: True,
     "limits.steps": _less,

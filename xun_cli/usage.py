@@ -22,15 +22,16 @@ session
   --add-dir DIR        let the tools use DIR too, repeatable  (default: none)
 model and settings
   -m, --model MODEL    a name, or scripted:FILE  (default: the setting "model")
+  -i, --image FILE     show the model an image, repeatable  (default: none)
   --demo               the offline demo  (default: only when nothing is set up)
   --config KEY=VALUE   repeatable; --profile NAME: a named set  (default: none)
-  --safe               nothing of the project's settings  (default: off)
-  --trust              trust the project's settings  (default: asks; -p: no)
+  --safe, --trust      ignore or trust the project's settings  (default: asks)
 permissions
   --mode MODE          ask, plan or auto-edit  (default: ask)
   --allow-command CMD  run what begins with CMD unasked  (default: none)
   --allow-write PATH   write PATH and below unasked  (default: none)
   --policy FILE        lists as `xun policy export` writes them  (default: none)
+  --sandbox MODE       around commands: auto, required, off  (default: auto)
   --auto-confirm       give ordinary questions their default  (default: off)
 screen
   --tui MODE           inline, full or plain  (default: inline)

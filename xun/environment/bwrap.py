@@ -133,8 +133,8 @@ class Bubblewrap:
                 self._program = find_program("bwrap", self._folders())
             if self._program is None:
                 raise EnvironmentUnusable(
-                    "The bubblewrap environment needs the program bwrap, and PATH has none outside of the workspace; "
-                    "install the package bubblewrap, or use no sandbox."
+                    "bubblewrap needs the program bwrap, and PATH has none outside of the workspace; "
+                    "install the package bubblewrap."
                 )
             return self._program
 
@@ -162,7 +162,7 @@ class Bubblewrap:
             problem = self._tried(replace(inside, nested=True), env)
         if problem:
             raise EnvironmentUnusable(
-                f"bwrap does not work on this machine ({problem}); allow user namespaces, or use no sandbox."
+                f"bwrap does not work on this machine ({problem}); user namespaces have to be allowed."
             )
         self._tested = True
 

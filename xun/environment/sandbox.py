@@ -66,6 +66,11 @@ class SandboxEnvironment(WorkspaceFiles):
         return self._walls.chosen()[0]
 
     @property
+    def known(self) -> bool:
+        """Whether the wall was found out already."""
+        return self._walls.choice is not None
+
+    @property
     def reason(self) -> str:
         """Why it is this wall, in one sentence."""
         return self._walls.chosen()[1]
@@ -149,15 +154,15 @@ class _Walls:
         self.bwrap = Bubblewrap(folders, writable, lasting=True)
         self.landlock = Landlock(writable)
         self._writable = writable
-        self._choice: tuple[str, str] | None = None
+        self.choice: tuple[str, str] | None = None
         self._lock = threading.Lock()
 
     def chosen(self) -> tuple[str, str]:
         """Return the name of the wall, and the reason."""
         with self._lock:
-            if self._choice is None:
-                self._choice = self._choose()
-            return self._choice
+            if self.choice is None:
+                self.choice = self._choose()
+            return self.choice
 
     def _choose(self) -> tuple[str, str]:
         if sys.platform != "linux":
@@ -170,7 +175,7 @@ class _Walls:
             first = str(exc)
         try:
             self.landlock.test(env)
-            return "landlock", f"Landlock (ABI {self.landlock.version}) works here, and bubblewrap does not: {first}"
+            return "landlock", f"Landlock (ABI {self.landlock.version}) works here. {first}"
         except EnvironmentUnusable as exc:
             return "none", f"{first} {exc}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments
 from xun_cli.commands.output import CommandResult, Output, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
+from xun_cli.sandboxing import sandbox_line
 
 if TYPE_CHECKING:
     from xun_cli.system_prompt import Instructions
@@ -51,6 +52,7 @@ async def _status(ctx: CommandContext, rest: str) -> CommandResult:
         *(("also open", str(folder)) for folder in session.agent.workspace.add_dirs),
         ("git", _git_line(git)),
         ("mode", policy.mode + auto),
+        ("sandbox", await asyncio.to_thread(sandbox_line, session.agent)),
         ("granted", f"{len(policy.command_allowlist)} commands, {len(policy.write_allowlist)} paths"),
         ("tools", f"{len(tools)} on"),
         ("context", _percent(session.context_pct)),

@@ -22,6 +22,7 @@ class Status:
         mode: ask, plan or auto-edit.
         auto: How many questions will be answered by /auto.
         branch: The git branch, "" for none.
+        sandbox: What holds commands in, and whether that is "bad" or "dim".
         granted: Commands and paths granted in this session.
         hint: A passing remark that takes the place of everything else.
     """
@@ -33,6 +34,7 @@ class Status:
     mode: str = "ask"
     auto: int = 0
     branch: str = ""
+    sandbox: tuple[str, str] = ("", "dim")
     granted: tuple[int, int] = (0, 0)
     hint: str = ""
 
@@ -69,6 +71,8 @@ def _parts(status: Status) -> list[tuple[str, str]]:
         parts.append((DIM, f"${status.cost_usd:.2f}"))
     if status.branch:
         parts.append((DIM, safe(status.branch, multiline=False)))
+    if status.sandbox[0]:
+        parts.append((BAD if status.sandbox[1] == "bad" else DIM, status.sandbox[0]))
     if any(status.granted):
         parts.append((DIM, f"granted {status.granted[0]} cmd {status.granted[1]} path"))
     return parts

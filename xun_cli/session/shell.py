@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xun.environment.confinement import in_view
 from xun.events import ContextAdded, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Message
 from xun_builtin_tools.cmd.capture import Capture
@@ -72,5 +73,7 @@ def _spill(folder: TempDir, name: str) -> Path:
 
 
 def _run(session: Session, command: str, captures: tuple[Capture, Capture], show: Any, stop: asyncio.Event) -> Outcome:
-    process = session.agent.environment.spawn(command, cwd=str(session.cwd), env=child_environment(os.environ))
+    # The person is held in by nothing; only what a model wants is.
+    place = in_view(session.agent.environment, "outside")
+    process = place.spawn(command, cwd=str(session.cwd), env=child_environment(os.environ))
     return Watch(process, captures, show).run(LIMIT, stop.is_set)

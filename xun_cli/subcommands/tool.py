@@ -86,6 +86,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     from xun.agent.agent import Agent
     from xun.agent.config import AgentConfig
     from xun_cli.policy_setup import fill_commands, fill_writes
+    from xun_cli.sandboxing import put_in_sandbox
     from xun_policies.workspace import Workspace
 
     config = AgentConfig(
@@ -96,6 +97,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
     agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)
     agent.initialize()
+    put_in_sandbox(agent, settings)
     fill_commands(agent.policy, settings, found.allow_command)
     fill_writes(agent.policy, settings, agent.workspace, found.allow_write)
     if settings.mode == "plan":

@@ -1,0 +1,70 @@
+"""The sandbox of a session: what the settings ask for, and what a person is shown of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
+    from xun_cli.settings import Settings
+
+_SHORT = {"bubblewrap": "bwrap", "landlock": "landlock", "container": "container"}
+
+
+def put_in_sandbox(agent: Agent[Any], settings: Settings) -> None:
+    """Give *agent* the environment that the settings ask for; it ends with the agent."""
+    if settings.sandbox.mode == "off":
+        return
+    from xun.environment.sandbox import SandboxEnvironment
+
+    environment = SandboxEnvironment(
+        agent.workspace,
+        mode="required" if settings.sandbox.mode == "required" else "auto",
+        network=settings.sandbox.network,
+        writable=settings.sandbox.writable,
+    )
+
+    def close(ended: Agent[Any]) -> None:
+        if ended is agent:
+            environment.close()
+
+    agent.config.environment = environment
+    agent.hooks.before_finalize.add(close)
+
+
+def notice(agent: Agent[Any]) -> str:
+    """Return what a person has to know at the start, "" when there is nothing; the wall is tried now."""
+    environment = agent.environment
+    mode = getattr(environment, "mode", "")
+    if not mode or environment.wall != "none":  # type: ignore[attr-defined]
+        return ""
+    reason = getattr(environment, "reason", "")
+    if mode == "required":
+        return f"A sandbox is required, and this machine has none, so no command will run: {reason}"
+    return f"Commands run without a sandbox: {reason} `xun --sandbox off` asks for that."
+
+
+def sandbox_mark(agent: Agent[Any] | None) -> tuple[str, Literal["dim", "bad"]]:
+    """Return what the status line says of the sandbox, and how; the wall is not tried for it."""
+    if agent is None:
+        return "", "dim"
+    environment = agent.environment
+    if environment.name == "local":
+        return "sandbox off", "dim"
+    if getattr(environment, "known", True) is False:
+        return "", "dim"
+    wall = str(getattr(environment, "wall", "none"))
+    return (_SHORT.get(wall, wall), "dim") if wall != "none" else ("no sandbox", "bad")
+
+
+def sandbox_line(agent: Agent[Any]) -> str:
+    """Return one line about the sandbox, for ``/status``."""
+    environment = agent.environment
+    wall = str(getattr(environment, "wall", "none"))
+    if environment.name == "local":
+        return "off: commands can do all that you can"
+    network = "open" if getattr(environment, "network", False) else "for approved commands"
+    if wall == "none":
+        return f"none: {getattr(environment, 'reason', '')}".rstrip(": ")
+    reason = getattr(environment, "reason", "")
+    return f"{wall}, network {network}" + (f" ({reason})" if wall != "bubblewrap" and reason else "")
