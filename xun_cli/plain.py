@@ -99,6 +99,8 @@ class Plain:
             await self._step()
         self._signals(own=False)
         self._reader.close()
+        if self._line is not None:
+            self._line.cancel()
         if self._switch:
             self._unsubscribe()
             return Switch(self._switch)
@@ -309,14 +311,16 @@ class Plain:
             await self._submit(line)
 
     async def _submit(self, text: str) -> None:
-        from xun_cli.mentions import expand
+        from xun_cli.attachments import prepare
 
         session = self._session
         if session is None:
             return
-        sent = await asyncio.to_thread(expand, text, self._options.cwd) if "@" in text else text
+        sent = await asyncio.to_thread(prepare, text, self._options.cwd, session.agent.model)
+        for note in sent.notes:
+            self._say(note)
         queued = session.running
-        await session.submit(sent, shown=text if sent != text else "")
+        await session.submit(sent.text, shown=text if sent.text != text else "", images=sent.images)
         if queued:
             self._say("(queued: it is sent after this turn)")
 

@@ -105,30 +105,27 @@ class Conversation:
         if session is not self.session:
             self._take(session, registry)
 
-    def attach(
-        self, host: Host, transcript: Transcript, columns: Callable[[], int], *, seen: int = 0, newest: int = 0
-    ) -> list[Line]:
+    def attach(self, host: Host, transcript: Transcript, columns: Callable[[], int], *, seen: int = 0) -> list[Line]:
         """Let *host* show what goes on from now on, and return what it has to show first.
 
         Args:
             host: The terminal.
             transcript: A fresh one; it is brought to where the conversation is.
             columns: Gives the width.
-            seen: The last entry of the journal that stands there already.
-            newest: Without *seen*: the entries from whose turn on it is drawn.
+            seen: The last entry of the journal that stands there already; 0: the last turns are drawn.
         """
         self._host, self._transcript, self._columns = host, transcript, columns
-        lines = self.catch_up(transcript, seen=seen, newest=newest)
+        lines = self.catch_up(transcript, seen=seen)
         host.questions_changed()
         return lines
 
-    def catch_up(self, transcript: Transcript, *, seen: int = 0, newest: int = 0) -> list[Line]:
+    def catch_up(self, transcript: Transcript, *, seen: int = 0) -> list[Line]:
         """Bring a fresh *transcript* to where the conversation is; returns what was not *seen* yet."""
         self._pump.flush()
         if self.session is not None:
             transcript.cwd, transcript.label = str(self.session.cwd), _label(self.session)
         lines: list[Line] = []
-        begin = self.journal.turn_start(seen or max(0, self.journal.last - newest))
+        begin = self.journal.turn_start(seen) if seen else self.journal.newest(REPLAYED_TURNS)
         for entry in self.journal.entries[begin:]:
             drawn = entry.draw(transcript)
             if entry.number > seen:
@@ -240,6 +237,9 @@ class Conversation:
 
     def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
         """Return the last turns drawn again for the present width, apart from what is open now."""
+        from xun_cli.session.rewinding import live
+
+        history = live(history)
         turns = [item.turn for item in history if item.turn]
         since = (turns[-1] if turns else 0) - REPLAYED_TURNS
         again = Transcript(self._columns, clock=lambda: 0.0)
@@ -317,10 +317,14 @@ class Conversation:
     async def _submit(self, text: str, shown: str = "") -> None:
         if self.session is None:
             return
-        from xun_cli.mentions import expand
+        from xun_cli.attachments import prepare
 
-        sent = await in_thread(lambda: expand(text, self._options.cwd)) if "@" in text else text
-        await self.session.submit(sent, shown=shown or (text if sent != text else ""))
+        session = self.session
+        sent = await in_thread(lambda: prepare(text, self._options.cwd, session.agent.model))
+        for note in sent.notes:
+            self.own_lines(lambda transcript, note=note: transcript.note(note, WARN, "!"))
+        shown = shown or (text if sent.text != text else "")
+        await session.submit(sent.text, shown=shown, images=sent.images)
 
     def context(self) -> CommandContext | None:
         """Return what slash commands work on, None while xun starts."""
@@ -356,6 +360,8 @@ class Conversation:
             self._host.switch(str(result.data))
         elif result.action == "copy":
             self._host.copy(str(result.data))
+        elif result.action == "draft":
+            self._host.put_draft(str(result.data))
         elif result.action == "new_session":
             await self._change(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
         elif result.action == "resume":

@@ -90,6 +90,11 @@ class Journal:
                 break
         return found
 
+    def newest(self, turns: int) -> int:
+        """Return where in `entries` the last *turns* turns begin."""
+        begins = [at for at, entry in enumerate(self.entries) if entry.begins_turn]
+        return begins[-turns] if turns and len(begins) > turns else 0
+
     def _drop_pieces(self, whole: str) -> None:
         """Drop the pieces of the message *whole*, unless some of them were drawn before a mark."""
         first, pieces = len(self.entries), []

@@ -111,7 +111,7 @@ class Face:
 
     def drawn(self) -> None:
         """Go on once the first frame is on the screen: attach to the conversation, or start it."""
-        self.conversation.attach(self, self.transcript, self._columns, newest=20)
+        self.conversation.attach(self, self.transcript, self._columns, seen=self.conversation.journal.last)
         self.conversation.view_of = self.views.of_line
         session = self.conversation.session
         if session is not None:

@@ -198,6 +198,8 @@ class ScrollArea(ScrollView, can_focus=False):
         first, rows, width = self._journal.entries[begin].number, Rows(), self.columns
         async for number, lines in self._replayed(first, self._first):
             rows.add(number, lines, width)
+        if rows.lines:
+            rows.add(first, [[]], width)  # a turn begins after a blank row
         self._first = first
         self._prepend(rows)
         return True
