@@ -79,6 +79,34 @@ def test_resizing_while_it_streams_duplicates_and_loses_nothing(
     assert text.count("Ask for something") == 1
 
 
+def test_resizing_with_a_view_open_leaves_the_normal_screen_as_it_was(demo: Callable[..., Pane]) -> None:
+    pane = demo((100, 30))
+    pane.type("stream 40 0.001")
+    pane.press("Enter")
+    pane.wait("number 0040")
+    pane.type("write")
+    pane.press("Enter")
+    pane.wait("Allow this time only")
+    time.sleep(0.7)
+    pane.press("C-e")
+    pane.wait("q back")
+    assert pane.alternate()
+    for width, height in ((150, 30), (40, 10), (100, 30)):
+        pane._tmux("resize-window", "-x", str(width), "-y", str(height))
+        settles(lambda height=height: pane.text(history=False).rstrip("\n").count("\n") == height - 1, pane)
+        assert ("s one column" in pane.text(history=False)) == (width == 150)
+    pane.press("q")
+    pane.wait("Allow this time only")
+    assert not pane.alternate()
+    text = pane.text()
+    assert numbers(text) == [f"{number:04d}" for number in range(1, 41)], text
+    for once in ("> write", "Allow this time only", "scripted · ask"):
+        assert text.count(once) == 1, text
+    assert "q back" not in text
+    pane.press("o")
+    pane.wait("Written.")
+
+
 def test_resizing_with_a_question_open_keeps_it_whole(demo: Callable[..., Pane]) -> None:
     pane = demo((100, 30))
     pane.type("write")

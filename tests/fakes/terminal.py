@@ -23,6 +23,7 @@ class Screen(pyte.HistoryScreen):
     def set_mode(self, *modes: int, **how: bool) -> None:
         if how.get("private") and 1049 in modes and not self.alternate:
             self._normal = ({y: dict(row) for y, row in self.buffer.items()}, self.cursor.x, self.cursor.y)
+            self._scrolled = list(self.history.top)
             self.alternate = True
             self.erase_in_display(2)
         super().set_mode(*modes, **how)
@@ -32,6 +33,8 @@ class Screen(pyte.HistoryScreen):
             rows, self.cursor.x, self.cursor.y = self._normal
             self.alternate = False
             self.buffer.clear()
+            self.history.top.clear()
+            self.history.top.extend(self._scrolled)
             for y, row in rows.items():
                 self.buffer[y].update(row)
             self.dirty.update(range(self.lines))

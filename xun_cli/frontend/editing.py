@@ -61,6 +61,7 @@ async def edited_text(text: str, name: str, environ: Mapping[str, str]) -> str:
         EditorError: There is no editor, it failed, or it left nothing, or no text.
     """
     command = editor_command(environ)
+    editor = os.path.basename(command[0])
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, "", "xun-edit-"))
     path = folder / (Path(name).name or "text")
     try:
@@ -69,12 +70,10 @@ async def edited_text(text: str, name: str, environ: Mapping[str, str]) -> str:
         code = await _run([*command, str(path)], environ)
         if code:
             how = f"ended with exit code {code}" if code > 0 else f"was stopped by signal {-code}"
-            raise EditorError(f"{command[0]} {how}: nothing was taken.")
-        return _read(path, command[0], text)
+            raise EditorError(f"{editor} {how}: nothing was taken.")
+        return _read(path, editor, text)
     except OSError as error:
-        raise EditorError(
-            f"{command[0]} could not be started ({error.strerror or error}): nothing was taken."
-        ) from None
+        raise EditorError(f"{editor} could not be started ({error.strerror or error}): nothing was taken.") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

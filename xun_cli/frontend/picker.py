@@ -143,6 +143,7 @@ class Picker:
         self._said = ""
         act = self._acts.get(name)
         found = self._found()
+        self._at = max(0, min(self._at, len(found) - 1))
         if act is not None:
             if found:
                 self._said = act.run(found[self._at])

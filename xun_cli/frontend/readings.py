@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun_cli.frontend.pager import Pager, Section
 from xun_cli.render.approval_content import content_lines, explain_lines, file_lines
+from xun_cli.render.calls import relative
 from xun_cli.render.cards import expanded_lines
 from xun_cli.render.outputs import text_lines
 from xun_cli.render.safe import safe
@@ -25,7 +26,8 @@ def question_pager(request: ChoiceRequest, *, split_from: int, split: bool = Fal
     """Return everything that *request* is about: the whole command, or the whole diff of each file."""
     if request.kind == "write" and request.files:
         words = "Write" if len(request.files) == 1 else f"{len(request.files)} files, write"
-        name = safe(request.files[0].path, multiline=False, prompt=True) if len(request.files) == 1 else ""
+        path = relative(request.files[0].path, request.cwd) if len(request.files) == 1 else ""
+        name = safe(path, multiline=False, prompt=True)
         sections = [_file_section(request, index) for index in range(len(request.files))]
         title: Line = [(BOLD, f"{words}? "), (NAME, name)]
         return Pager(title, sections, noun="file", split_from=split_from, split=split)

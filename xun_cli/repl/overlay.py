@@ -71,6 +71,8 @@ class InlineApplication(Application[int | Switch]):
         self._running_in_terminal = True
         try:
             with self.input.detach():
+                # An escape that came with the last key is flushed into this application by then, not later.
+                await asyncio.sleep(self.ttimeoutlen + 0.01)
                 yield
         finally:
             self._running_in_terminal = False
