@@ -25,15 +25,16 @@ from xun.tools.toolbox import ToolBox
 from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
 from xun_cli._version import __version__
+from xun_cli.attachments import ImageError, read_image
 from xun_cli.event_log import log_events
 from xun_cli.extensions import Extensions
 from xun_cli.log import configure_log
 from xun_cli.model_choice import ModelChoice, at_local_server, build_model, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.policy_setup import fill_commands, fill_writes
-from xun_cli.session.forking import fork_session
+from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
 from xun_cli.sandboxing import notice, put_in_sandbox
+from xun_cli.session.forking import fork_session
 from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session, shown_name
 from xun_cli.session.store import SessionStore, find, latest
@@ -111,6 +112,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         version=__version__,
     )
     log_events(session, settings)
+    agent.config.audit = audit_trail(places, settings, session.id)
     try:
         if stored.store is not None:
             _keep_undo(agent, stored.store)
@@ -119,6 +121,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         if found := notice(agent):
             session.emit(Notice(level="warning", text=found))
         extensions.attach(session, resumed=bool(stored.envelopes))
+        _attach_images(options, session)
     except BaseException:
         if stored.store is not None:
             stored.store.close()
@@ -139,6 +142,17 @@ def _agent(
     put_in_sandbox(agent, settings)
     hooks.guard(agent)
     return agent, extensions
+
+
+def _attach_images(options: StartOptions, session: Session) -> None:
+    try:
+        for name in options.images:
+            path = options.cwd / Path(name).expanduser()
+            session.attach(read_image(path), path.name)
+    except ImageError as exc:
+        raise ConfigError(f"-i: {exc}") from None
+    # They go with one message: another session of this process, as /clear begins it, has none.
+    options.images.clear()
 
 
 def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
@@ -189,6 +203,7 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         command_env=tuple(settings.bash.env_keep),
         allowed_hosts=tuple(settings.tools.allowed_hosts),
         compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
+        images_need_vision=True,
         compact_model=_other_model(options, settings, settings.compact.model),
     )
 
@@ -273,6 +288,7 @@ def _import(policy: PolicyState, path: Path, base: str) -> None:
         (*policy.command_allowlist, *read.commands),
         (*policy.write_allowlist, *read.writes),
         policy.excluded | set(read.excluded),
+        (*policy.host_allowlist, *read.hosts),
     )
 
 

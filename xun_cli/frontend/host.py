@@ -35,6 +35,9 @@ class Host(Protocol):
     def copy(self, text: str) -> None:
         """Put *text* into the clipboard and say how."""
 
+    def put_draft(self, text: str) -> None:
+        """Replace the draft, when it is empty."""
+
     def turn_ended(self) -> None:
         """A turn is over."""
 
@@ -68,6 +71,9 @@ class Nobody:
         """Do nothing."""
 
     def copy(self, text: str) -> None:
+        """Do nothing."""
+
+    def put_draft(self, text: str) -> None:
         """Do nothing."""
 
     def turn_ended(self) -> None:
