@@ -36,9 +36,23 @@ def guard_path() -> None:
     sys.path[:] = [entry for entry in sys.path if kept(entry)]
 
 
+def speak_utf8() -> None:
+    """Begin anew in Python's UTF-8 mode where the locale gives file names and arguments another encoding.
+
+    Python enters that mode by itself in the C locale, unless it is told not to: then no name that is not ASCII could
+    be written. It can't be entered later, so the process replaces itself, with the same arguments and number.
+    """
+    if sys.flags.utf8_mode or sys.getfilesystemencoding().lower() in ("utf-8", "utf8") or os.name == "nt":
+        return
+    words = list(getattr(sys, "orig_argv", ()))
+    if words and sys.executable:
+        os.execv(sys.executable, [words[0], "-X", "utf8", *words[1:]])
+
+
 def main() -> int:
     """Run xun and return its exit code."""
     guard_path()
+    speak_utf8()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from xun_cli._version import __version__
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from xun_policies.errors import PathOutsideWorkspace
 from xun_policies.paths.held import HeldFolder, read_descriptor
+from xun_policies.paths.names import as_there, shown_name
 from xun_policies.paths.openat import open_beneath
 from xun_policies.paths.private import private_paths
 from xun_policies.paths.protected import is_protected
@@ -43,6 +44,11 @@ class ResolvedPath:
     valid: bool
     protected: bool
     display: str
+
+    @property
+    def shown(self) -> str:
+        """The path as a value of a tool: what can't be sent is escaped so that the text leads back here."""
+        return shown_name(str(self.path))
 
 
 class Workspace:
@@ -227,7 +233,7 @@ class Workspace:
         if not text.startswith("/"):
             text = f"{self.workdir}/{text}"
         check_text(text)
-        return text
+        return as_there(text)
 
     def _real(self, absolute: str, follow: bool) -> str:
         try:

@@ -12,6 +12,7 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.changes import raise_os_error
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import missing
+from xun_policies.paths.names import shown_name
 
 if TYPE_CHECKING:
     from xun_policies.workspace import ResolvedPath
@@ -49,7 +50,7 @@ def list_dir(
                     left += 1
                     continue
                 group = directories if item.is_dir(follow_symlinks=False) else files
-                group.append(_details(held.fd, item) if details else _text(item.name))
+                group.append(_details(held.fd, item) if details else shown_name(item.name))
     except OSError as exc:
         raise_os_error(exc, resolved.display, "listed")
     value: dict[str, Any] = {"directories": directories, "files": files}
@@ -72,19 +73,14 @@ def _unwanted(name: str, ignore: list[str], show_hidden: bool) -> bool:
     return any(fnmatchcase(name, pattern.rstrip("/")) for pattern in ignore)
 
 
-def _text(name: str) -> str:
-    # A name that is no UTF-8 has to fit into JSON.
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _details(folder: int, item: os.DirEntry[str]) -> dict[str, Any]:
     try:
         found = os.stat(item.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return {"name": _text(item.name)}
-    value: dict[str, Any] = {"name": _text(item.name), "size": found.st_size, "last_modified": _time(found)}
+        return {"name": shown_name(item.name)}
+    value: dict[str, Any] = {"name": shown_name(item.name), "size": found.st_size, "last_modified": _time(found)}
     if stat.S_ISLNK(found.st_mode):
-        value["link_to"] = _text(os.readlink(item.name, dir_fd=folder))
+        value["link_to"] = shown_name(os.readlink(item.name, dir_fd=folder))
     return value
 
 
@@ -112,7 +108,7 @@ def file_info(ctx: ToolCallContext[Any], path: str) -> dict[str, Any]:
     except OSError as exc:
         raise_os_error(exc, resolved.display, "read")
     return {
-        "path": str(resolved.path),
+        "path": resolved.shown,
         "size": found.st_size,
         "line_count": lines,
         "is_text": is_text,

@@ -12,6 +12,7 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools.fs.reading import cut_line, read_document
 from xun_policies.errors import PolicyError
 from xun_policies.paths.held import HeldFolder
+from xun_policies.paths.names import shown_name
 from xun_policies.paths.real import check_text
 from xun_policies.workspace import Workspace
 
@@ -49,13 +50,13 @@ def read_many_files(
         try:
             resolved, doc = read_document(ctx, path)
         except (ToolError, PolicyError) as exc:
-            results.append({"path": path, "error": str(exc)})
+            results.append({"path": shown_name(path), "error": str(exc)})
             continue
         content = "\n".join(map(cut_line, doc.source.split("\n")))
         if used + len(content) > MAX_CHARS:
             content = content[: MAX_CHARS - used] + "\n... (file cut: read it with read_file)"
         used += len(content)
-        results.append({"path": str(resolved.path), "content": content})
+        results.append({"path": resolved.shown, "content": content})
     if left:
         results.append({"path": "", "error": f"{left} more files were left out; name fewer, or read them apart."})
     return results

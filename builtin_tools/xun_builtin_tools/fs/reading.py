@@ -57,7 +57,7 @@ def read_file(
         shown.append(f"{at + 1:>6}\t{text}" if line_numbers else text)
         at += 1
     return {
-        "path": str(resolved.path),
+        "path": resolved.shown,
         "text": "".join(shown),
         "total_lines": len(lines),
         "next_offset": at + 1 if at < len(lines) else None,

@@ -44,7 +44,7 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
     if before.kind == "absent":
         doc = _new_document(resolved, content, encoding)
         added, removed = write_new(ctx, resolved, doc.to_bytes(), 0o666 & ~current_umask())
-        return {"path": str(resolved.path), "created": True, "added": added, "removed": removed}
+        return {"path": resolved.shown, "created": True, "added": added, "removed": removed}
     require_writable(resolved, before)
     old = before.data
     if old is not None:
@@ -63,8 +63,8 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
     else:
         edited = write_text(ctx, Opened(resolved, before, doc), doc, added, removed)
         if edited:
-            return {"path": str(resolved.path), "created": False, **edited}
-    return {"path": str(resolved.path), "created": False, "added": added, "removed": removed}
+            return {"path": resolved.shown, "created": False, **edited}
+    return {"path": resolved.shown, "created": False, "added": added, "removed": removed}
 
 
 def _new_document(resolved: ResolvedPath, content: str, encoding: str | None) -> Document:

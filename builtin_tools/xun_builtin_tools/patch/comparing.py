@@ -25,7 +25,7 @@ def diff_files(ctx: ToolCallContext[Any], path_a: str, path_b: str) -> str:
     if a.same(b):
         return ""
     left, right = _lines(first, a.data), _lines(second, b.data)
-    out = list(difflib.unified_diff(left, right, str(first.path), str(second.path), lineterm=""))
+    out = list(difflib.unified_diff(left, right, first.shown, second.shown, lineterm=""))
     if not out:
         return "The files differ only in encoding or byte order mark."
     if len(out) > _MAX_SHOWN:

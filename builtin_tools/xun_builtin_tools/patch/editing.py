@@ -36,7 +36,7 @@ def replace(
     opened = open_text(ctx, path, encoding)
     result = replace_text(opened.doc, old, new, replace_all=replace_all)
     edited = write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": str(opened.path.path), **(edited or describe(result))}
+    return {"path": opened.path.shown, **(edited or describe(result))}
 
 
 @tool_attr(expose="direct")
@@ -61,9 +61,9 @@ def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[
         raise edit_error("noop", f"The edits together leave {opened.path.display} as it is, so nothing was changed.")
     edited = write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
     if edited:
-        return {"path": str(opened.path.path), **edited}
+        return {"path": opened.path.shown, **edited}
     said = [describe(result, spans, doc) for result, spans in zip(results, ranges, strict=True)]
-    return {"path": str(opened.path.path), "edits": said}
+    return {"path": opened.path.shown, "edits": said}
 
 
 def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
@@ -103,4 +103,4 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
     else:
         result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
     edited = write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": str(opened.path.path), **(edited or describe(result))}
+    return {"path": opened.path.shown, **(edited or describe(result))}

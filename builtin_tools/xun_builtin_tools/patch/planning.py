@@ -254,14 +254,14 @@ class PatchPlan:
         results = []
         for file in self._files.values():
             value: dict[str, Any] = {
-                "path": str((file.path if file.target is None else file.target).path),
+                "path": (file.path if file.target is None else file.target).shown,
                 "action": file.action,
                 "added": file.added,
                 "removed": file.removed,
                 "level": file.level,
             }
             if file.target is not None:
-                value["from"] = str(file.path.path)
+                value["from"] = file.path.shown
             results.append(value)
         return results
 

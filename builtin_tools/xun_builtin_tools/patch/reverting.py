@@ -10,6 +10,7 @@ from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.state import EditState
 from xun_builtin_tools.edit.undoing import check_undo
+from xun_policies.paths.names import shown_name
 
 
 def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, Any]:
@@ -35,4 +36,4 @@ def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, A
         after = read_state(workspace, workspace.resolve(changed, follow=False))
         state.note(changed, after)
         ctx.changed_file(changed, "delete" if after.kind == "absent" else "update")
-    return {"restored": restored}
+    return {"restored": [shown_name(changed) for changed in restored]}

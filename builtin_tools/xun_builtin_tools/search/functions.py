@@ -149,14 +149,14 @@ def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) 
 
 
 def _shown_paths(scope: Scope, found: list[str], sort: str, limit: int) -> list[str]:
-    from xun_builtin_tools.search.encodings import shown
     from xun_builtin_tools.search.hits import by_path
+    from xun_policies.paths.names import shown_name
 
     found.sort(key=by_path)
     if sort == "mtime":
         base = str(scope.folder)
         found.sort(key=lambda path: -_mtime(os.path.join(base, path)))
-    return [shown(path) for path in found[:limit]]
+    return [shown_name(path) for path in found[:limit]]
 
 
 def _mtime(path: str) -> int:
@@ -167,8 +167,8 @@ def _mtime(path: str) -> int:
 
 
 def _grep_value(hits: Any, output: str, limit: int, after: int) -> dict[str, Any]:
-    from xun_builtin_tools.search.encodings import shown
     from xun_builtin_tools.search.hits import by_path, match_rows
+    from xun_policies.paths.names import shown_name
 
     if output == "matches":
         rows, cut = match_rows(hits, limit, after)
@@ -176,9 +176,9 @@ def _grep_value(hits: Any, output: str, limit: int, after: int) -> dict[str, Any
     paths = sorted(hits.counts, key=by_path)
     kept = paths[:limit]
     value: dict[str, Any] = (
-        {"files": [shown(path) for path in kept], "total": len(paths)}
+        {"files": [shown_name(path) for path in kept], "total": len(paths)}
         if output == "files"
-        else {"counts": {shown(path): hits.counts[path] for path in kept}, "total": hits.total}
+        else {"counts": {shown_name(path): hits.counts[path] for path in kept}, "total": hits.total}
     )
     return {**value, "truncated": len(paths) > limit}
 

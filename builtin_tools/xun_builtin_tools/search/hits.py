@@ -7,6 +7,7 @@ from typing import Any
 
 from xun_builtin_tools.search.encodings import shown
 from xun_builtin_tools.search.limits import MAX_BLOCK, MAX_HITS, MAX_LINE, Enough
+from xun_policies.paths.names import shown_name
 
 CUT = "[…]"
 """Stands where a long line was shortened."""
@@ -60,7 +61,7 @@ def match_rows(hits: Hits, limit: int, after: int) -> tuple[list[dict[str, Any]]
     rows: list[dict[str, Any]] = []
     left = limit
     for path in sorted(hits.lines, key=by_path):
-        name = shown(path)
+        name = shown_name(path)
         last = -after
         for line in hits.lines[path]:
             if line.context:

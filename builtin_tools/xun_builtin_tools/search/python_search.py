@@ -6,12 +6,13 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from xun_builtin_tools.search.encodings import is_utf16, shown, to_text
+from xun_builtin_tools.search.encodings import is_utf16, to_text
 from xun_builtin_tools.search.hits import Hits, Line
 from xun_builtin_tools.search.limits import MAX_FILE, MAX_HITS, Clock
 from xun_builtin_tools.search.regex.matcher import Matcher
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.walk import Folder, Walk, open_folder
+from xun_policies.paths.names import shown_name
 
 _FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CHUNK = 1 << 17
@@ -59,7 +60,7 @@ class PythonSearch:
         try:
             fd = open_folder(str(scope.folder))
         except OSError:
-            self.hits.skipped.append(shown(str(scope.file)))
+            self.hits.skipped.append(shown_name(str(scope.file)))
             return
         try:
             self._file(str(scope.file), str(scope.file), fd)
@@ -70,10 +71,10 @@ class PythonSearch:
         try:
             data = _read(name, folder)
         except OSError:
-            self.hits.skipped.append(shown(path))
+            self.hits.skipped.append(shown_name(path))
             return
         if data is None:
-            self.hits.skipped.append(f"{shown(path)} (larger than {MAX_FILE // 1_000_000} MB)")
+            self.hits.skipped.append(f"{shown_name(path)} (larger than {MAX_FILE // 1_000_000} MB)")
             return
         self._bytes += len(data)
         self._grown(self._bytes)

@@ -62,6 +62,8 @@ def escape_display(text: str) -> str:
 
 def _escaped(char: str) -> str:
     code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is no UTF-8
+        return f"\\x{code - 0xDC00:02x}"
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
     return f"\\U{code:08x}"
