@@ -8,6 +8,7 @@ variables such as ``GIT_WORK_TREE`` are obeyed, and the import runs ``git versio
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from dataclasses import dataclass
@@ -63,8 +64,11 @@ def _harmless(root: Path, git_dir: Path, common_dir: Path) -> bool:
         return False
     if any(_read(git_dir / name) is None and os.path.lexists(git_dir / name) for name in ("commondir", "gitdir")):
         return False
-    config = _read(common_dir / "config")
-    return config is not None and b"include" not in config.lower() and _read(git_dir / "HEAD") is not None
+    config, head = _read(common_dir / "config"), _read(git_dir / "HEAD")
+    if config is None or b"include" in config.lower():
+        return False
+    # What git itself would not take for a reference is not told by halves.
+    return head is not None and re.fullmatch(rb"(ref: refs/[!-~\x80-\xff]+|[0-9a-f]+)\s*", head) is not None
 
 
 def _read(path: Path) -> bytes | None:

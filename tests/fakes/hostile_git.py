@@ -149,7 +149,7 @@ TRAPS: tuple[Trap, ...] = (
     Trap("clean in status", {"filter.trap.clean": "{cmd}"}, ("status",)),
     Trap("filter.trap.smudge", {"filter.trap.smudge": "{cmd}"}, ("checkout", "--", "kept.bin")),
     Trap("filter.trap.process", {"filter.trap.process": "{cmd}"}, ("diff",)),
-    Trap("filter by info/attributes", {"filter.trap.clean": "{cmd}"}, ("diff",),
+    Trap("filter by attributes", {"filter.trap.clean": "{cmd}"}, ("diff",),
          files={".git/info/attributes": "* filter=trap\n"}),
     Trap("merge.trap.driver", {"merge.trap.driver": "{cmd}"}, ("merge", "three"), prepare=_conflict,
          files={".git/info/attributes": "* merge=trap\n"}),
@@ -258,7 +258,7 @@ def _armed(root: Path, base: Path) -> HostileRepository:
 
 def set_trap(repository: HostileRepository, trap: Trap, *, alone: bool = True) -> None:
     """Set *trap*; not *alone*: without what would need a state of its own."""
-    root, canary = repository.root, repository.canaries / trap.name.replace("/", " ")
+    root, canary = repository.root, repository.canaries / trap.name
     if trap.prepare is not None and (alone or trap.prepare in (_touched, _modules)):
         trap.prepare(root)
     program = root / ".git/programs" / canary.name.replace(" ", "-")

@@ -9,7 +9,10 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 CORPUS = TESTS / "corpus" / "security.jsonl"
-CLAIMED = {"path": "test_path_rows.py, test_races.py, property/test_paths_property.py"}
+CLAIMED = {
+    "path": "test_path_rows.py, test_races.py, property/test_paths_property.py",
+    "git": "test_git_rows.py",
+}
 """Areas whose rows must all have a test, each with where those tests are."""
 
 
