@@ -7,12 +7,12 @@ subscriber of the session like every front end.
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from xun.choice import ChoiceRequest
@@ -20,17 +20,17 @@ from xun.errors import ConfigError, XunError
 from xun.events import ApprovalRequested, TurnStarted
 from xun_cli.frontend.host import can_draw
 from xun_cli.frontend.outcome import Leave, Switch
+from xun_cli.frontend.signals import handled
 from xun_cli.line_reader import LineReader
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
+from xun_cli.plain_output import PlainScreen, read_any_text
 from xun_cli.plain_questions import question_text, read_reply, refusal
-from xun_cli.render.safe import safe
 from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
     from xun_cli.commands.registry import CommandContext, Registry
     from xun_cli.frontend.conversation import Conversation
-    from xun_cli.render.text import Line
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
 
@@ -41,14 +41,7 @@ GUARD = 0.5
 """Seconds after a question appeared in which no line of a terminal answers it: it was typed before."""
 
 
-def read_any_text() -> None:
-    """Let standard input and output take any text."""
-    for stream in (sys.stdin, sys.stdout):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-
-
-class Plain:
+class Plain(PlainScreen):
     """One run of the front end.
 
     Args:
@@ -63,7 +56,7 @@ class Plain:
         self._conversation, self._seen = conversation, seen
         self._switch = ""
         self._options, self._settings, self._places = options, settings, places
-        self._terminal = sys.stdin.isatty()
+        super().__init__()
         self._session: Session | None = None
         self._question: ChoiceRequest | None = None
         self._asked_at = 0.0
@@ -74,7 +67,6 @@ class Plain:
         self._registry: Registry | None = None
         self._command: asyncio.Task[None] | None = None
         self._line: asyncio.Future[str | None] | None = None
-        self._prompted = False
 
     async def run(self, build: Callable[[], Session]) -> Leave | Switch:
         """Talk until the end of input, /quit, a second Ctrl-C, or the wish for another front end.
@@ -86,7 +78,19 @@ class Plain:
             ConfigError: The session can't be built.
         """
         read_any_text()
-        self._signals()
+        ends = {name: partial(self._terminate, int(getattr(signal, name, 0))) for name in ("SIGTERM", "SIGHUP")}
+        with handled({"SIGINT": self._ctrl_c, **ends}):
+            await self._talk(build)
+        self._reader.close()
+        if self._line is not None:
+            self._line.cancel()
+        if self._switch:
+            self._unsubscribe()
+            return Switch(self._switch)
+        await self._close()
+        return Leave(self._code)
+
+    async def _talk(self, build: Callable[[], Session]) -> None:
         self._reader = LineReader(ahead=self._terminal)
         going = self._conversation.session
         if going is not None:
@@ -97,29 +101,6 @@ class Plain:
                 await self._submit(self._options.prompt)
         while not self._leaving:
             await self._step()
-        self._signals(own=False)
-        self._reader.close()
-        if self._line is not None:
-            self._line.cancel()
-        if self._switch:
-            self._unsubscribe()
-            return Switch(self._switch)
-        await self._close()
-        return Leave(self._code)
-
-    def _signals(self, *, own: bool = True) -> None:
-        loop = asyncio.get_running_loop()
-        if sys.platform == "win32":
-            return
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if not own:
-                loop.remove_signal_handler(number)
-            elif number == signal.SIGINT:
-                loop.add_signal_handler(number, self._ctrl_c)
-            else:
-                loop.add_signal_handler(number, self._terminate, int(number))
-
-    # -- sessions ---------------------------------------------------------------------------------
 
     async def _open(self, build: Callable[[], Session]) -> None:
         from xun_cli.commands.builtin import build as build_registry
@@ -150,12 +131,6 @@ class Plain:
         self._unsubscribe = session.subscribe(self._on)
         self._ask_next()
 
-    def _welcome(self, session: Session) -> None:
-        from xun_cli._version import __version__
-
-        self._say(f"xun {__version__}, model {session.model_name}, in {session.cwd}")
-        self._say("Type a request, or /help. An empty line does nothing, /quit leaves.")
-
     async def _close(self) -> None:
         session = self._session
         if session is None:
@@ -178,23 +153,7 @@ class Plain:
             self._say(f"error: {error}")
             await self._replace(replace(options, resume=None))
 
-    # -- output -----------------------------------------------------------------------------------
-
-    def _columns(self) -> int:
-        return max(40, shutil.get_terminal_size().columns) if self._terminal else 100
-
-    def _say(self, text: str) -> None:
-        sys.stdout.write(safe(text) + "\n")
-        sys.stdout.flush()
-        self._prompted = False
-
-    def _print(self, lines: list[Line]) -> None:
-        from xun_cli.render.text import plain_lines
-
-        if lines:
-            sys.stdout.write(plain_lines(lines) + "\n")
-            sys.stdout.flush()
-            self._prompted = False
+    # -- what the session says --------------------------------------------------------------------
 
     def _on(self, envelope: Envelope) -> None:
         event = envelope.event

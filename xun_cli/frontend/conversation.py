@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from xun_cli.frontend.host import Host, Nobody
-from xun_cli.frontend.journal import Journal, Make
-from xun_cli.frontend.own_questions import OwnQuestions
-from xun_cli.frontend.pump import EventPump
+from xun_cli.frontend.stage import Stage, label_of
 from xun_cli.frontend.threads import in_thread
 from xun_cli.render.outputs import output_lines
-from xun_cli.render.text import BAD, WARN, Line
+from xun_cli.render.text import BAD, Line
 from xun_cli.render.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -29,19 +26,8 @@ if TYPE_CHECKING:
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
 
-ViewOf = Callable[[str], "Callable[[], Coroutine[Any, Any, None]] | None"]
-"""Gives what shows the view that a typed command asks for; None when it has none."""
 
-REPLAYED_TURNS = 10
-"""Turns that are shown again after a resume or a redraw."""
-
-
-def no_view(line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """Return None: a front end without views."""
-    return None
-
-
-class Conversation:
+class Conversation(Stage):
     """The sessions of one process, one after the other; front ends attach to it and detach from it.
 
     Args:
@@ -61,25 +47,14 @@ class Conversation:
         rebuild: Callable[[StartOptions], Session],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.session: Session | None = None
+        super().__init__(clock)
         self.registry: Registry | None = None
-        self.journal = Journal()
-        self._clock = clock
-        self._host: Host = Nobody()
-        self._columns: Callable[[], int] = lambda: 80
-        self._transcript = Transcript(self._columns, clock=clock)
         self._options, self._settings, self._places = options, settings, places
         self._build, self._rebuild = build, rebuild
-        self._pump = EventPump(self._draw, lambda: self._host.refresh())
-        self._loop = asyncio.get_running_loop()
         self._held: list[Draft] = []
         self._opening = True
         self._unsubscribe: Callable[[], None] = lambda: None
         self._started = False
-        self.view_of: ViewOf = no_view
-        """Gives what shows the view that a command without arguments asks for; set by a front end that has views."""
-        self.own = OwnQuestions(lambda: self._host.questions_changed())
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._closing: list[asyncio.Task[None]] = []
 
     # -- life -----------------------------------------------------------------------------
@@ -104,69 +79,6 @@ class Conversation:
         self._opening, self._options = False, options
         if session is not self.session:
             self._take(session, registry)
-
-    def attach(self, host: Host, transcript: Transcript, columns: Callable[[], int], *, seen: int = 0) -> list[Line]:
-        """Let *host* show what goes on from now on, and return what it has to show first.
-
-        Args:
-            host: The terminal.
-            transcript: A fresh one; it is brought to where the conversation is.
-            columns: Gives the width.
-            seen: The last entry of the journal that stands there already; 0: the last turns are drawn.
-        """
-        self._host, self._transcript, self._columns = host, transcript, columns
-        lines = self.catch_up(transcript, seen=seen)
-        host.questions_changed()
-        return lines
-
-    def catch_up(self, transcript: Transcript, *, seen: int = 0) -> list[Line]:
-        """Bring a fresh *transcript* to where the conversation is; returns what was not *seen* yet."""
-        self._pump.flush()
-        if self.session is not None:
-            transcript.cwd, transcript.label = str(self.session.cwd), _label(self.session)
-        lines: list[Line] = []
-        begin = self.journal.turn_start(seen) if seen else self.journal.newest(REPLAYED_TURNS)
-        for entry in self.journal.entries[begin:]:
-            drawn = entry.draw(transcript)
-            if entry.number > seen:
-                lines += drawn
-        if self.session is not None:
-            transcript.set_todos(self.session.todos)
-            transcript.set_queue(tuple(self.session.queue))
-            for request in self.session.pending():
-                transcript.attach_files(request.agent, request.call_id, request.files)
-        return lines
-
-    def detach(self) -> int:
-        """Let no front end show what goes on; returns the newest entry that was shown."""
-        self._pump.flush()
-        self._host, self.view_of = Nobody(), no_view
-        return self.journal.mark()
-
-    @property
-    def ended(self) -> int | None:
-        """The exit code when the conversation ended while nobody was attached."""
-        return self._host.code if isinstance(self._host, Nobody) else None
-
-    def finish(self, code: int) -> None:
-        """End whatever front end is attached."""
-        self._host.finish(code)
-
-    def own_lines(self, make: Make) -> None:
-        """Show something of ours, and keep it for the next front end."""
-        self.journal.add_own(make, self._clock())
-        self._host.show(make(self._transcript))
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Run *work* beside the rest; an error of ours ends the front end."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
-
-    def _task_done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._loop.call_exception_handler({"message": "a task of the front end failed", "exception": error})
 
     async def close(self, code: int) -> None:
         """End the session and everything that runs."""
@@ -207,7 +119,7 @@ class Conversation:
         self.journal.reset()
         self._transcript.reset()
         self._transcript.cwd = str(session.cwd)
-        self._transcript.label = _label(session)
+        self._transcript.label = label_of(session)
         self._unsubscribe = session.subscribe(self._pump.put)
         if old is not None:
             self._closing.append(self._loop.create_task(old.close()))
@@ -221,9 +133,8 @@ class Conversation:
         starts = [at for at, item in enumerate(history) if item.event.type == "session.started"]
         begin = starts[-1] if starts else len(history)
         resumed = any(item.turn for item in history[:begin])
-        for item in history[:begin] if resumed else []:
-            if item.turn:
-                self.journal.add_event(item.event, 0.0)
+        if resumed:
+            self._keep(history[:begin])
         self._host.opened(lambda: self._redrawn(history[:begin]) if resumed else [])
         if resumed:
             text = _resumed(session, history[:begin])
@@ -235,40 +146,19 @@ class Conversation:
             said = "No model is connected: rules answer, not a model. `xun setup` or /model connects one."
             self.own_lines(lambda transcript: transcript.note(said))
 
-    def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
-        """Return the last turns drawn again for the present width, apart from what is open now."""
-        from xun_cli.session.rewinding import live
-
-        history = live(history)
-        turns = [item.turn for item in history if item.turn]
-        since = (turns[-1] if turns else 0) - REPLAYED_TURNS
-        again = Transcript(self._columns, clock=lambda: 0.0)
-        again.cwd, again.label = self._transcript.cwd, self._transcript.label
-        lines = [line for item in history if item.turn and item.turn > since for line in again.feed(item.event)]
-        return self._transcript.say(lines, "block")
-
     # -- what the session says --------------------------------------------------------------
 
     def _draw(self, event: Event) -> None:
         main = event.agent == "main"
         ended = main and event.type == "turn.completed"
         if ended and self.session is not None:
-            self._transcript.label = _label(self.session)
+            self._transcript.label = label_of(self.session)
         self._show(event)
         if event.type in ("approval.requested", "approval.resolved"):
             self._attach_files()
             self._host.questions_changed()
         elif ended:
             self._host.turn_ended()
-
-    def _show(self, event: Event) -> None:
-        now = self._clock()
-        self.journal.add_event(event, now)
-        self._host.show(self._transcript.feed(event, at=now))
-
-    def _attach_files(self) -> None:
-        for request in self.session.pending() if self.session is not None else []:
-            self._transcript.attach_files(request.agent, request.call_id, request.files)
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -322,7 +212,7 @@ class Conversation:
         session = self.session
         sent = await in_thread(lambda: prepare(text, self._options.cwd, session.agent.model))
         for note in sent.notes:
-            self.own_lines(lambda transcript, note=note: transcript.note(note, WARN, "!"))
+            self.warn(note)
         shown = shown or (text if sent.text != text else "")
         await session.submit(sent.text, shown=shown, images=sent.images)
 
@@ -353,7 +243,7 @@ class Conversation:
         elif result.action == "submit":
             await self._submit(str(result.data))
         elif result.action == "redraw":
-            self._host.show(self._redrawn(self.session.history() if self.session is not None else []))
+            self._redraw()
         elif result.action == "clear_screen":
             self._host.clear_screen()
         elif result.action == "switch":
@@ -366,6 +256,13 @@ class Conversation:
             await self._change(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
         elif result.action == "resume":
             await self._change(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+
+    def _redraw(self) -> None:
+        """Show the last turns again; what was gone back over is not among them."""
+        history = self.session.history() if self.session is not None else []
+        if any(item.event.type == "rewound" for item in history):
+            self._keep(history)
+        self._host.opened(lambda: self._redrawn(history))
 
     async def _change(self, options: StartOptions) -> None:
         """Go on with another session in the same process; the old one is kept."""
@@ -401,15 +298,6 @@ class Conversation:
         if context is None or self.registry is None:
             return None
         return await self.registry.run(context, line)
-
-    def warn(self, text: str) -> None:
-        """Show a warning of the front end."""
-        self.own_lines(lambda transcript: transcript.note(text, WARN, "!"))
-
-
-def _label(session: Session) -> str:
-    """Let each answer of a model that is none say so; the model may change between turns."""
-    return session.model_name if session.model_name.startswith("demo") else ""
 
 
 def _begun_anew(transcript: Transcript, text: str) -> list[Line]:

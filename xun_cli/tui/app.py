@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -15,6 +16,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 
 from xun_cli.frontend.outcome import Carried, Leave, Switch
+from xun_cli.frontend.signals import handled
 from xun_cli.frontend.threads import in_thread
 from xun_cli.render.theme import theme_for
 from xun_cli.tui.areas import FilledArea, LineArea
@@ -224,14 +226,11 @@ def _signals(app: FullScreen) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     factory = loop.get_task_factory()
     loop.set_exception_handler(app.failed_beside)
-    numbers = () if sys.platform == "win32" else (signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        loop.add_signal_handler(number, app.face.leave, 128 + number)
+    ends = {name: partial(app.face.leave, 128 + int(getattr(signal, name, 0))) for name in ("SIGTERM", "SIGHUP")}
     try:
-        yield
+        with handled(ends):
+            yield
     finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
         loop.set_exception_handler(None)
         loop.set_task_factory(factory)  # Textual sets one of its own
 

@@ -50,7 +50,7 @@ class Doing:
     def show_todos(self) -> None:
         """Show the todo list: it stands in the side panel."""
         session = self._face.conversation.session
-        if self._face.panel_open or (session is not None and session.todos):
+        if self._face.drawing.panel_open or (session is not None and session.todos):
             self._face.toggle_panel()
         else:
             self._face.hint.say("There is no todo list.")

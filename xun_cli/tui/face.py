@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING
 
 from xun_cli.frontend.actions import ConversationActions, Hint
 from xun_cli.frontend.bindings import key_map
-from xun_cli.frontend.dialog import LABELS, Dialog, DialogViews
+from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Switch
 from xun_cli.frontend.paths import PathOffers
-from xun_cli.frontend.texts import farewell, held_note, status_of, welcome_lines
+from xun_cli.frontend.texts import farewell, welcome_lines
 from xun_cli.frontend.threads import in_thread
 from xun_cli.frontend.viewing import Viewing
-from xun_cli.render.approval import approval_view
 from xun_cli.render.live import FRAME
-from xun_cli.render.status import status_line
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, WARN, Line, ansi, cut, width
+from xun_cli.render.text import Line, ansi
 from xun_cli.render.transcript import Transcript
-from xun_cli.tui.completing import MENU_ROWS, Completing
+from xun_cli.tui.completing import Completing
 from xun_cli.tui.doing import Doing
+from xun_cli.tui.drawing import Drawing
 from xun_cli.tui.keys import known
 from xun_cli.tui.overlay import Overlay
 from xun_cli.tui.router import Router
-from xun_cli.tui.rows import in_frame, option_at
-from xun_cli.tui.side import Facts, facts_of, panel_lines
+from xun_cli.tui.rows import option_at
+from xun_cli.tui.side import Facts, facts_of
 
 if TYPE_CHECKING:
     from textual.events import Key
@@ -41,9 +40,6 @@ FULL = "This is the full-screen front end. /tui inline keeps the terminal's own 
 """What /tui answers here."""
 
 HINT = "Ask for something · / commands · @ files · ! shell"
-COMPOSER_ROWS = 8
-PANEL = 34
-"""Columns of the side panel; on a terminal that is narrower than twice that it takes the transcript's place."""
 
 
 class Face:
@@ -81,13 +77,13 @@ class Face:
             has_draft=lambda: bool(app.composer.text) or app.composer.recall.searching or self.overlay.open,
             views=DialogViews(self.views.question, self.views.edit, ui.diff_split_min, ui.diff == "split"),
             withdraw=self.conversation.own.withdraw,
-            size=lambda: (self._dialog_columns(), self._dialog_rows()),
+            size=lambda: (self.drawing.dialog_columns(), self.drawing.dialog_rows()),
             clock=clock,
         )
         self.views.serve(self.dialog)
-        self._facts = Facts()
-        self._branch = ""
-        self._panel = False
+        self.facts = Facts()
+        self.branch = ""
+        self.drawing = Drawing(self, app)
         self._ticking = self._dirty = False
         self._alive = True
 
@@ -115,7 +111,7 @@ class Face:
         self.conversation.view_of = self.views.of_line
         session = self.conversation.session
         if session is not None:
-            self._facts = facts_of(item.event for item in session.history())
+            self.facts = facts_of(item.event for item in session.history())
         self._app.transcript.reload()
         for problem in self._problems:
             self.conversation.warn(problem)
@@ -152,7 +148,7 @@ class Face:
         """Show the lines of the newest entry of the journal."""
         entries = self.conversation.journal.entries
         if entries and (event := entries[-1].event) is not None:
-            self._facts.take(event)
+            self.facts.take(event)
         if self._alive:
             self._app.transcript.append(lines)
             self.refresh()
@@ -160,7 +156,7 @@ class Face:
     def opened(self, earlier: Callable[[], list[Line]]) -> None:
         """Show a session from its beginning."""
         session = self.conversation.session
-        self._facts = facts_of(item.event for item in session.history()) if session is not None else Facts()
+        self.facts = facts_of(item.event for item in session.history()) if session is not None else Facts()
         if self._alive:
             self._app.transcript.forget()
             self._app.transcript.reload()
@@ -265,7 +261,7 @@ class Face:
         if not dialog.focused:
             dialog.focus()
             return
-        at = option_at(dialog.request, self._dialog_columns(), self._dialog_rows(), dialog.state, row)
+        at = option_at(dialog.request, self.drawing.dialog_columns(), self.drawing.dialog_rows(), dialog.state, row)
         if at is not None and not dialog.guard.left:
             dialog.key(str(at + 1))
 
@@ -294,14 +290,9 @@ class Face:
 
     def toggle_panel(self) -> None:
         """Show or hide the side panel."""
-        self._panel = not self._panel
+        self.drawing.panel_open = not self.drawing.panel_open
         self.paint()
         self._app.call_after_refresh(self.resized)
-
-    @property
-    def panel_open(self) -> bool:
-        """Whether the side panel is shown."""
-        return self._panel
 
     # -- drawing ----------------------------------------------------------------------------------
 
@@ -321,95 +312,17 @@ class Face:
     def paint(self) -> None:
         """Bring every part up to date; what has not changed costs nothing."""
         self._dirty = False
-        app = self._app
-        if not self._alive or not app.is_running or app.lent:
-            return
-        if self.overlay.open:
-            app.over.set_lines(self.overlay.lines(app.size.width, app.size.height))
-            return
-        self._paint_input()
-        tail, state = self.transcript.live_parts(max(3, app.transcript.size.height - 2))
-        app.transcript.set_live(tail)
-        app.working.set_lines(self._working(state))
-        app.dialog.set_lines(self._dialog_lines())
-        app.menu.set_lines([] if self.dialog.focused else self.completing.lines(app.size.width - 2, self._menu_rows()))
-        app.status.set_lines([self._status()])
-        self._paint_panel()
-
-    def _paint_input(self) -> None:
-        app, field = self._app, self.dialog.field
-        app.composer.muted = self.dialog.focused
-        rows = max(1, min(COMPOSER_ROWS, app.size.height // 3))
-        for area in (app.composer, app.field):
-            if area.styles.max_height is None or area.styles.max_height.value != rows:
-                area.styles.max_height = rows
-        if bool(field) is not app.field.display:
-            app.field.display, app.composer.display = bool(field), not field
-            if field:
-                app.field.put(self.dialog.field_text)
-            (app.field if field else app.composer).focus()
-        app.prompt.set_lines([self._prompt()])
-        app.prompt.styles.width = max(2, width(self._prompt()[0][1]))
-
-    def _prompt(self) -> Line:
-        if self.dialog.field:
-            return [(f"{BOLD} {ACCENT}", LABELS.get(self.dialog.field, "") + " › ")]
-        style = DIM if self.dialog.focused else f"{BOLD} {ACCENT}"
-        return [(style, "! " if self._app.composer.text.startswith("!") else "› ")]
-
-    def _working(self, state: list[Line]) -> list[Line]:
-        columns = self._app.size.width - 2
-        lines = [*state, *held_note(self.conversation.held, columns)]
-        recall = self._app.composer.recall
-        if recall.searching:
-            word = "nothing found for" if recall.failed else "search"
-            lines.append([(WARN if recall.failed else ACCENT, f"{word}: "), (PLAIN, recall.query)])
-        if not self._app.transcript.follows:
-            lines.append([(DIM, cut("↓ more below · End goes there", columns))])
-        return lines
-
-    def _dialog_columns(self) -> int:
-        return max(20, self._app.size.width - 2)
-
-    def _dialog_rows(self) -> int:
-        app = self._app
-        around = app.composer.rows + (2 if app.size.height >= 16 else 0) + 1
-        return max(4, app.size.height - around - (3 if app.size.height > 12 else 1))
-
-    def _dialog_lines(self) -> list[Line]:
-        request = self.dialog.request
-        if request is None:
-            return []
-        rows = self._dialog_rows() if self.dialog.focused else 1
-        return [in_frame(line) for line in approval_view(request, self._dialog_columns(), rows, self.dialog.state)]
-
-    def _menu_rows(self) -> int:
-        return min(MENU_ROWS, max(1, self._app.size.height // 3 - 1))
-
-    def _status(self) -> Line:
-        status = status_of(self.conversation.session, hint=self.hint.text, branch=self._branch)
-        return status_line(status, max(1, self._app.size.width - 2))
-
-    def _paint_panel(self) -> None:
-        app, session = self._app, self.conversation.session
-        beside = app.size.width >= 2 * PANEL
-        app.side.display = self._panel
-        app.transcript.display = beside or not self._panel
-        if not self._panel:
-            return
-        app.side.styles.width = PANEL if beside else "1fr"
-        if session is not None:
-            columns, rows = app.side.size.width or PANEL - 4, app.side.size.height or app.size.height
-            app.side.set_lines(panel_lines(session, self._facts, columns, rows))
+        if self._alive and self._app.is_running and not self._app.lent:
+            self.drawing.paint()
 
     async def _read_branch(self) -> None:
         def read() -> str:
             from xun_cli.vcs import branch, read_branch
 
             # GitPython takes a tenth of a second to load: not while xun starts.
-            return (branch if self._branch else read_branch)(self._options.cwd)
+            return (branch if self.branch else read_branch)(self._options.cwd)
 
-        self._branch = await in_thread(read)
+        self.branch = await in_thread(read)
         self.refresh()
 
     def _columns(self) -> int:
