@@ -81,6 +81,7 @@ class _Stored:
     store: SessionStore | None = None
     envelopes: list[Envelope] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    unsaved: str = ""
 
 
 def build_session(options: StartOptions, settings: Settings, *, interactive: bool) -> Session:
@@ -118,7 +119,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
             _keep_undo(agent, stored.store)
         session.start(resumed=stored.envelopes, dropped=stored.dropped)
         _apply_policy(options, settings, session)
-        if found := notice(agent):
+        for found in filter(None, (stored.unsaved, notice(agent))):
             session.emit(Notice(level="warning", text=found))
         extensions.attach(session, resumed=bool(stored.envelopes))
         _attach_images(options, session)
@@ -252,8 +253,13 @@ def _system_text(options: StartOptions, agent: Agent[Any], places: Places, mode:
 def _open_store(options: StartOptions, settings: Settings, places: Places) -> _Stored:
     wanted = options.resume is not None or options.continue_
     if not wanted:
-        keep = settings.session.save and not options.no_session
-        return _Stored(SessionStore.create(places, options.cwd) if keep else None)
+        if not settings.session.save or options.no_session:
+            return _Stored()
+        try:
+            return _Stored(SessionStore.create(places, options.cwd))
+        except SessionError as exc:
+            # Without a home, or without room there, the work itself is still possible.
+            return _Stored(unsaved=f"This session is not saved. {exc}")
     if options.continue_:
         info = latest(places, options.cwd)
         if info is None:

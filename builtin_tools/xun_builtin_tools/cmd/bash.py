@@ -145,7 +145,8 @@ def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, st
         value["command_run"] = approved.text
         value["note"] = "The user changed the command before allowing it; command_run is what ran."
     elif outcome.left_running:
-        value["note"] = "Processes that the command started still run; they end with the session."
+        named = f": {'; '.join(outcome.left[:5])}" if outcome.left else ""
+        value["note"] = f"Processes that the command started still run, and end with the session{named}."
     walled = note(approved.confinement, outcome.returncode, stdout.text, stderr.text)
     if walled:
         value["note"] = f"{value['note']} {walled}" if "note" in value else walled
