@@ -29,9 +29,10 @@ def verdict(text: str, policy: PolicyState, scope: CommandScope) -> CommandVerdi
         segments.append(Segment(whole, "ask", syntax.rule, syntax.reason, "other"))
     asking = [segment for segment in segments if segment.status == "ask"]
     if not asking and syntax is None and segments:
-        return CommandVerdict(text, Decision.ALLOW, tuple(segments), "", True, (), "")
+        return CommandVerdict(text, Decision.ALLOW, tuple(segments), "", True, (), "", parsed.bare)
     grants, refused = _offers(asking, syntax)
-    return CommandVerdict(text, Decision.ASK, tuple(segments), _reason(asking, syntax), syntax is None, grants, refused)
+    reason, understood = _reason(asking, syntax), syntax is None
+    return CommandVerdict(text, Decision.ASK, tuple(segments), reason, understood, grants, refused, parsed.bare)
 
 
 def _segments(parsed: Parsed, judge: Judge) -> list[Segment]:
@@ -117,6 +118,8 @@ _NOT_GRANTED = {
     "redirection": "a redirection",
     "substitution": "a substitution",
     "tilde": "a home folder",
+    "too-long": "so long a text",
+    "too-many": "so many commands",
     "variable": "a variable",
 }
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xun_policies.verdicts import CommandVerdict, Segment
 
 _NAMES = {
@@ -17,6 +21,13 @@ _NAMES = {
     "&": "background",
 }
 _STATUS = {"allow": "ALLOW", "ask": "ASK", "ok": "ok"}
+_MOST_ROWS = 60
+"""More rows than these are shown without long runs of parts that are free."""
+_LEFT = 3
+"""Rows that stay at each end of such a run."""
+
+Row = tuple[str, str, str, str]
+"""Number or sign, text, status, reason."""
 
 
 def visible(text: str) -> str:
@@ -41,23 +52,23 @@ def _shown(char: str) -> str:
 
 
 def explain(verdict: CommandVerdict, width: int) -> str:
-    """Return the table: one row a piece, then the verdict and whether a grant is possible."""
-    import textwrap
-
+    """Return the table: one row a piece, then the verdict and whether a grant is possible; nothing of a text is cut."""
     width = max(width, 24)
-    rows = _rows(verdict)
-    longest = max((len(text) for _, text, _, _ in rows), default=0)
+    rows = _shortened(_rows(verdict))
+    longest = max((_columns(text) for _, text, _, _ in rows), default=0)
     column = min(longest, max(12, (width - 14) * 2 // 5))
     mark = max((len(number) for number, _, _, _ in rows), default=1)
+    room = width - mark - column - 11
+    stacked = room < 16 or (room < 24 and any(_columns(reason) > room for _, _, _, reason in rows))
     lines: list[str] = []
     for number, text, status, reason in rows:
-        lines += _row(number.rjust(mark), text, status, reason, column, width)
+        lines += _row(number.rjust(mark), text, status, reason, 0 if stacked else column, width)
     for tail in _tail(verdict, width):
-        lines += textwrap.wrap(tail, width, subsequent_indent="  ", break_long_words=True) or [""]
-    return "\n".join(lines)
+        lines += _wrapped(tail, width, "  ")
+    return "\n".join(line.rstrip() for line in lines)
 
 
-def _rows(verdict: CommandVerdict) -> list[tuple[str, str, str, str]]:
+def _rows(verdict: CommandVerdict) -> list[Row]:
     rows = []
     number = 0
     for segment in verdict.segments:
@@ -75,28 +86,90 @@ def _label(segment: Segment, number: int) -> tuple[str, str]:
     return "", visible(segment.text) or "(whole text)"
 
 
-def _row(mark: str, text: str, status: str, reason: str, column: int, width: int) -> list[str]:
-    """Lay one row out; long text and long reasons go on below, nothing is cut."""
-    import textwrap
+def _shortened(rows: list[Row]) -> Sequence[Row]:
+    """Leave out the middle of long runs of free parts where the table is long; what asks is always shown."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    shown: list[Row] = []
+    run: list[Row] = []
+    for row in [*rows, None]:
+        if row is not None and row[2] != "ASK":
+            run.append(row)
+            continue
+        if len(run) > 2 * _LEFT + 2:
+            note = f"... {len(run) - 2 * _LEFT} more parts, all free"
+            run[_LEFT:-_LEFT] = [("", note, "", "")]
+        shown += run
+        run = []
+        if row is not None:
+            shown.append(row)
+    return shown
 
+
+def _row(mark: str, text: str, status: str, reason: str, column: int, width: int) -> list[str]:
+    """Lay one row out; long text and long reasons go on below. With *column* 0 the reason is below the text."""
     indent = len(mark) + 2
-    room = width - indent - column - 9
-    if room < 16:
-        head = textwrap.wrap(text, width - indent - 7, break_on_hyphens=False) or [""]
-        lines = [f"{mark}  {head[0].ljust(width - indent - 7)}  {status}".rstrip()]
+    if not status:
+        return [f"{' ' * indent}{text}"]
+    if not column:
+        head = _wrapped(text, width - indent - 7)
+        lines = [f"{mark}  {_padded(head[0], width - indent - 7)}  {status}"]
         lines += [" " * indent + rest for rest in head[1:]]
-        return lines + textwrap.wrap(
-            reason, width, initial_indent=" " * (indent + 2), subsequent_indent=" " * (indent + 2)
-        )
-    left = textwrap.wrap(text, column, break_on_hyphens=False, drop_whitespace=True) or [""]
-    right = textwrap.wrap(reason, room) or [""]
+        # What the sign of an operator says already needs no line of its own.
+        said = status == "ok" and mark.strip() and not mark.strip().isdigit()
+        return lines if said else lines + [" " * (indent + 2) + rest for rest in _wrapped(reason, width - indent - 2)]
+    left = _wrapped(text, column)
+    right = _wrapped(reason, width - indent - column - 9)
     lines = []
     for index in range(max(len(left), len(right))):
         first = left[index] if index < len(left) else ""
         second = right[index] if index < len(right) else ""
-        begin = f"{mark if index == 0 else ' ' * len(mark)}  {first.ljust(column)}"
-        lines.append(f"{begin}  {(status if index == 0 else '').ljust(5)}  {second}".rstrip())
+        begin = f"{mark if index == 0 else ' ' * len(mark)}  {_padded(first, column)}"
+        lines.append(f"{begin}  {(status if index == 0 else '').ljust(5)}  {second}")
     return lines
+
+
+def _columns(text: str) -> int:
+    """Return how many columns *text* takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_char_columns, text))
+
+
+def _char_columns(char: str) -> int:
+    import unicodedata
+
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _padded(text: str, columns: int) -> str:
+    return text + " " * (columns - _columns(text))
+
+
+def _wrapped(text: str, columns: int, later: str = "") -> list[str]:
+    """Break *text* into lines of at most *columns*, at blanks where it can be; lines but the first begin with *later*.
+
+    Nothing but blanks at the ends of lines is lost.
+    """
+    lines: list[str] = []
+    line, used, gap, empty = "", 0, "", True
+    for piece in re.findall(r" +|[^ ]+", text):
+        if piece[0] == " ":
+            gap = piece
+            continue
+        size = _columns(piece)
+        if not empty and used + len(gap) + size > columns:
+            lines.append(line)
+            line, used, gap, empty = later, len(later), "", True
+        gap = gap[: max(0, columns - used - 1)]
+        line, used, gap, empty = line + gap, used + len(gap), "", False
+        for char in piece if used + size > columns else (piece,):
+            size = _columns(char)
+            if used + size > columns and used > len(later):
+                lines.append(line)
+                line, used = later, len(later)
+            line, used = line + char, used + size
+    return [*lines, line]
 
 
 def _tail(verdict: CommandVerdict, width: int) -> list[str]:
@@ -108,7 +181,7 @@ def _tail(verdict: CommandVerdict, width: int) -> list[str]:
         grant = f"grant possible: yes, {', '.join(offered)}."
     else:
         grant = f"grant possible: no ({_blocking(verdict) or verdict.grant_refused})."
-    if len(grant) + 19 <= width:
+    if _columns(grant) + 19 <= width:
         return [*lines, f"{grant}   Nothing was run."]
     return [*lines, grant, "Nothing was run."]
 
@@ -119,8 +192,25 @@ def _blocking(verdict: CommandVerdict) -> str:
     found: dict[int, None] = {}
     for segment in verdict.segments:
         number += segment.kind == "command" or (segment.kind == "other" and bool(segment.text))
-        if segment.status == "ask" and segment.grant is None and number:
+        whole = segment.kind == "other" and not segment.text
+        if segment.status == "ask" and segment.grant is None and number and not whole:
             found[number] = None
     if not found:
         return ""
-    return f"segment{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
+    return f"segment{'s' if len(found) > 1 else ''} {_ranges(list(found))}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending *numbers* as text, three and more in a row as ``4-9``."""
+    parts: list[str] = []
+    at = 0
+    while at < len(numbers):
+        end = at
+        while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
+            end += 1
+        if end - at >= 2:
+            parts.append(f"{numbers[at]}-{numbers[end]}")
+        else:
+            parts += [str(number) for number in numbers[at : end + 1]]
+        at = end + 1
+    return ", ".join(parts)

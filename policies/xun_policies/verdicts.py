@@ -74,6 +74,7 @@ class CommandVerdict:
         syntax_ok: False when the text is outside the accepted grammar; nothing can be granted then.
         grants: What "allow and grant" would add; empty when that is not offered.
         grant_refused: Why it is not offered, "" when it is (or when nothing needs a grant).
+        bare: The text without its comments, as an assessor sees it; "" when it could not be taken apart.
     """
 
     text: str
@@ -83,6 +84,7 @@ class CommandVerdict:
     syntax_ok: bool
     grants: tuple[CommandGrant, ...]
     grant_refused: str
+    bare: str = ""
 
     @property
     def allowed(self) -> bool:

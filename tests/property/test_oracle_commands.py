@@ -90,12 +90,12 @@ def test_many_mutants(oracle: Oracle, capsys: pytest.CaptureFixture[str]) -> Non
     own = rows("commands_own.jsonl")
     seeds = ALLOWS * 4 + ASKS + [row["command"] for row in own if row["expect"] == "allow"] * 2
     asks = ASKS + [row["command"] for row in own if row["expect"] == "ask"]
-    texts = composed(4000)
+    texts = composed(6000)
     plan = [
         ("hypothesis", iter(texts)),
-        ("mutants of all rows", mutants(seeds + asks, FRAGMENTS, 12_000, seed=1)),
-        ("mutants of ask rows", mutants(asks, FRAGMENTS, 8_000, seed=2)),
-        ("mutants of hypothesis", mutants(texts, FRAGMENTS, 4_000, seed=3)),
+        ("mutants of all rows", mutants(seeds + asks, FRAGMENTS, 30_000, seed=1)),
+        ("mutants of ask rows", mutants(asks, FRAGMENTS, 16_000, seed=2)),
+        ("mutants of hypothesis", mutants(texts, FRAGMENTS, 8_000, seed=3)),
     ]
     started = time.monotonic()
     total = [0, 0, 0]
@@ -112,7 +112,7 @@ def test_many_mutants(oracle: Oracle, capsys: pytest.CaptureFixture[str]) -> Non
     with capsys.disabled():
         print(f"oracle: in all {total[0]} texts, {total[1]} allowed and run, {total[2]} findings")
     assert found == []
-    assert total[0] >= 20_000 and total[1] >= 1_500
+    assert total[0] >= 20_000 and total[1] >= 1_000
 
 
 @pytest.mark.slow

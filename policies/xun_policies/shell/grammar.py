@@ -94,18 +94,26 @@ class Parsed:
         pieces: Commands, operators, redirections and assignments in source order.
         commands: The commands among the pieces.
         problem: What is wrong with the text as a whole, or the first problem of a piece; None when accepted.
+        bare: The text without its comments; "" when it is not fit for being taken apart.
     """
 
-    __slots__ = ("body", "commands", "pieces", "problem", "text")
+    __slots__ = ("bare", "body", "commands", "pieces", "problem", "text")
 
     def __init__(
-        self, text: str, body: Sequence, pieces: list[Piece], commands: list[Simple], problem: Problem | None
+        self,
+        text: str,
+        body: Sequence,
+        pieces: list[Piece],
+        commands: list[Simple],
+        problem: Problem | None,
+        bare: str = "",
     ) -> None:
         self.text = text
         self.body = body
         self.pieces = pieces
         self.commands = commands
         self.problem = problem
+        self.bare = bare
 
 
 class _Parser:
@@ -186,7 +194,7 @@ class _Parser:
             operator = ";" if sign not in ("&&", "||") else sign
             if sign == "\n":
                 self.fail("a line end between commands", token, "newline")
-            if self._ends() and sign == ";":
+            if self._ends() and sign in (";", "&"):
                 return body
 
     def _ends(self) -> bool:
@@ -302,9 +310,8 @@ class _Parser:
         """Take a redirection whose sign is *sign*; False when it is something else."""
         if not isinstance(sign, Operator) or sign.text not in _REDIRECTS:
             if isinstance(sign, Operator) and sign.text in ("<(", ">("):
-                self.pieces.append(sign)
                 self.at += 1
-                self._skip_process()
+                self.pieces.append(Redirect(sign.start, self._process_end(), sign.problem))
                 return True
             return False
         self.at += 1
@@ -325,13 +332,14 @@ class _Parser:
         self.pieces.append(Redirect(start, end, problem))
         return True
 
-    def _skip_process(self) -> None:
-        """Move past a process substitution, for display only."""
+    def _process_end(self) -> int:
+        """Move past a process substitution, for display only; return where it ends."""
         depth = 1
         while self.at < len(self.tokens) and depth:
             sign = self._peek()
             depth += (sign in ("(", "<(", ">(")) - (sign == ")")
             self.at += 1
+        return self.tokens[self.at - 1].end
 
 
 def _target_problem(sign: str, target: Word) -> Problem | None:
@@ -353,4 +361,10 @@ def parse(text: str) -> Parsed:
     parser = _Parser(text, lexer.tokens)
     body = parser.words_only() if lexer.plain and lexer.tokens else parser.parse()
     problem = parser.problem or lexer.problem or parser.redirection
-    return Parsed(text, body, parser.pieces, parser.commands, problem)
+    return Parsed(text, body, parser.pieces, parser.commands, problem, _without(text, lexer.comments))
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
+        text = text[:start] + text[end:]
+    return text

@@ -139,9 +139,12 @@ def screen(text: str) -> Problem | None:
 
 
 class Lexer:
-    """One pass over *text*; `tokens` holds the result, comments and blanks dropped."""
+    """One pass over *text*; `tokens` holds the result, comments, blanks and the bodies of here-documents dropped.
 
-    __slots__ = ("braced", "plain", "pos", "problem", "text", "tokens", "word")
+    `comments` holds where the comments begin and end.
+    """
+
+    __slots__ = ("_bodies", "braced", "comments", "plain", "pos", "problem", "text", "tokens", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -151,6 +154,8 @@ class Lexer:
         self.plain = True
         self.pos = 0
         self.problem: Problem | None = None
+        self.comments: list[tuple[int, int]] = []
+        self._bodies: list[int] = []
 
     def run(self) -> None:
         """Fill `tokens`; `problem` is then the first of their problems."""
@@ -174,7 +179,7 @@ class Lexer:
             elif kind == 3 or kind == 4:
                 self._add(found[kind], end).quoted = True
             elif kind == 5:
-                self._operator(found[5], end)
+                end = self._operator(found[5], end)
             else:
                 end = self._character(found[6], end)
             pos = end
@@ -206,7 +211,7 @@ class Lexer:
         self.tokens.append(word)
         self.word = None
 
-    def _operator(self, sign: str, end: int) -> None:
+    def _operator(self, sign: str, end: int) -> int:
         word = self.word
         if word is not None and sign[0] in "<>" and self.text[word.end - 1] == "}":
             word.problem = word.problem or Problem("redirection", "a file-descriptor variable")
@@ -216,12 +221,35 @@ class Lexer:
         if problem is not None and self.problem is None:
             self.problem = problem
         self.tokens.append(Operator(sign, self.pos, end, problem))
+        if sign[:2] == "<<" and sign != "<<<":
+            self._bodies.append(len(self.tokens) - 1)
+        return self._skip_bodies(end) if sign == "\n" and self._bodies else end
+
+    def _skip_bodies(self, at: int) -> int:
+        """Move past the here-documents that begin at *at*, for display only: text that holds one is never allowed."""
+        for index in self._bodies:
+            sign, name = self.tokens[index], self.tokens[index + 1]
+            if not isinstance(name, Word) or name.problem is not None:
+                continue
+            lines = 0
+            while at < len(self.text):
+                found = self.text.find("\n", at)
+                line = self.text[at:found] if found >= 0 else self.text[at:]
+                at = len(self.text) if found < 0 else found + 1
+                if (line.lstrip("\t") if sign.text == "<<-" else line) == name.text:
+                    break
+                lines += 1
+            sign.problem = Problem("here-document", f"here-document of {lines} line{'' if lines == 1 else 's'}")
+        self._bodies.clear()
+        return at
 
     def _character(self, char: str, end: int) -> int:
         """Take one character that is not plain; return where to go on."""
         if char == "#" and self.word is None:
             line_end = self.text.find("\n", end)
-            return len(self.text) if line_end < 0 else line_end
+            line_end = len(self.text) if line_end < 0 else line_end
+            self.comments.append((self.pos, line_end))
+            return line_end
         if char == "\\":
             return self._backslash(end)
         if char == "$":
