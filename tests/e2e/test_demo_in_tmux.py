@@ -32,7 +32,7 @@ def test_replace_shows_a_diff_waits_writes_and_undo_brings_the_bytes_back(pane, 
     assert LABEL in screen.text()
 
 
-def test_deny_changes_nothing(pane, project):
+def test_t49_deny_changes_nothing(pane, project):
     before = (project / "notes.txt").read_bytes()
     screen = pane()
     screen.wait(LABEL)
@@ -54,7 +54,7 @@ def test_reading_and_searching_just_happen(pane):
     assert "Allow" not in shown
 
 
-def test_the_normal_screen_is_used_and_no_mouse_is_captured(pane):
+def test_t03_the_normal_screen_is_used_and_no_mouse_is_captured(pane):
     screen = pane()
     screen.wait(LABEL)
     assert not screen.alternate()

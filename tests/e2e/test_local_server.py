@@ -50,7 +50,7 @@ def test_headless_with_allow_write_does_the_work_and_ends_0(headless, project):
     assert any("1 passed" in m["content"] for m in results)
 
 
-def test_headless_json_and_stream_json_parse(headless):
+def test_t30_headless_json_and_stream_json_parse(headless):
     with FakeModelServer(WORK) as server:
         done = headless("-p", "make the test pass", "--allow-write", ".", "--output", "json", **model(server))
     ended = json.loads(done.stdout)
@@ -62,7 +62,7 @@ def test_headless_json_and_stream_json_parse(headless):
     assert [e["seq"] for e in events] == sorted(e["seq"] for e in events)
 
 
-def test_headless_denies_what_would_need_a_person_and_ends_4(headless, project):
+def test_t28_t29_headless_denies_what_would_need_a_person_and_ends_4(headless, project):
     turns = [calls("bash", command="touch made"), {"text": "I was not allowed to."}]
     with FakeModelServer(turns) as server:
         done = headless("-p", "make a file", **model(server))

@@ -77,7 +77,7 @@ def test_leaving_does_not_wait_for_the_start(start: Start) -> None:
     assert terminal.modes_left_on() == set()
 
 
-def test_a_long_answer_flickers_not_and_every_line_is_there_once(start: Start) -> None:
+def test_t01_a_long_answer_flickers_not_and_every_line_is_there_once(start: Start) -> None:
     terminal = start()
     terminal.send("stream 500 0\r")
     terminal.wait("number 0500", timeout=30)
@@ -101,7 +101,7 @@ def test_a_command_question_answered_with_a_key(start: Start) -> None:
     assert "● bash  make install" in shown and "Run this command?" not in shown
 
 
-def test_keys_typed_as_a_question_appears_stay_in_the_draft(start: Start) -> None:
+def test_t20_keys_typed_as_a_question_appears_stay_in_the_draft(start: Start) -> None:
     terminal = start()
     terminal.send("write\rgo")
     shown = terminal.wait("Tab to answer")
@@ -112,6 +112,13 @@ def test_keys_typed_as_a_question_appears_stay_in_the_draft(start: Start) -> Non
     terminal.send("d")
     shown = terminal.wait("Not written.")
     assert "› go" in shown
+    terminal.send("\x03")
+    terminal.wait(lambda shown: "› go" not in shown)
+    terminal.send("write\r")
+    terminal.wait("Allow this time only")
+    terminal.send("od")  # at once: meant for something else
+    shown = terminal.wait("Tab to answer")
+    assert "› od" in shown and shown.count("Not written.") == 1
 
 
 def test_a_denial_with_a_reason(start: Start) -> None:
@@ -149,7 +156,7 @@ def test_a_message_queues_while_a_turn_runs_and_comes_back(start: Start) -> None
     terminal.wait("» next thing")
 
 
-def test_one_ctrl_c_never_leaves_and_the_second_does_with_the_way_back(start: Start) -> None:
+def test_t07_one_ctrl_c_never_leaves_and_the_second_does_with_the_way_back(start: Start) -> None:
     terminal = start()
     terminal.send("hello\r")
     terminal.wait("You said")
@@ -185,7 +192,7 @@ def test_a_paste_submits_nothing_and_arrives_whole(start: Start) -> None:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\x1b\r", "\x1b[13;2u", "\x1b[27;2;13~", "\\\r"])
-def test_every_newline_key(start: Start, newline: str) -> None:
+def test_t19_every_newline_key(start: Start, newline: str) -> None:
     terminal = start()
     terminal.send(f"first{newline}second")
     shown = terminal.wait("second")
@@ -216,7 +223,7 @@ def test_hostile_text_never_reaches_the_terminal(start: Start) -> None:
     assert re.search(r"▸d\s+Deny", shown)
 
 
-def test_no_color_means_no_colour_bytes(start: Start) -> None:
+def test_t39_no_color_means_no_colour_bytes(start: Start) -> None:
     terminal = start(NO_COLOR="1")
     terminal.send("tools\r")
     terminal.wait("● two" if False else "• two")
@@ -226,7 +233,7 @@ def test_no_color_means_no_colour_bytes(start: Start) -> None:
     assert not {code for code in codes if re.fullmatch(rb"[349]\d|10\d|[34]8", code)}
 
 
-def test_colours_are_the_sixteen_of_the_terminal(start: Start) -> None:
+def test_t39_colours_are_the_sixteen_of_the_terminal(start: Start) -> None:
     terminal = start()
     terminal.send("tools\r")
     terminal.wait("• two")
@@ -238,7 +245,7 @@ def test_colours_are_the_sixteen_of_the_terminal(start: Start) -> None:
     assert re.search(rb"\x1b\[[\d;]*3[1-6]m", terminal.raw)
 
 
-def test_ten_rows_of_forty_columns(start: Start) -> None:
+def test_t41_ten_rows_of_forty_columns(start: Start) -> None:
     terminal = start(columns=40, rows=10)
     terminal.send("command\r")
     shown = terminal.wait("Run this command?")
@@ -256,7 +263,7 @@ def test_ten_rows_of_forty_columns(start: Start) -> None:
     terminal.wait("Done.")
 
 
-def test_wide_characters_keep_the_cursor_right(start: Start) -> None:
+def test_t18_wide_characters_keep_the_cursor_right(start: Start) -> None:
     terminal = start(columns=20)
     terminal.send("你好你好你好你好你ab")
     terminal.wait("ab")
@@ -266,7 +273,7 @@ def test_wide_characters_keep_the_cursor_right(start: Start) -> None:
     assert terminal.screen.cursor.x == 18
 
 
-def test_idle_costs_nothing(start: Start) -> None:
+def test_t08_idle_costs_nothing(start: Start) -> None:
     terminal = start()
     terminal.send("hello\r")
     terminal.wait("You said")
@@ -316,7 +323,7 @@ def test_an_error_of_ours_in_a_command_ends_nothing(start: Start) -> None:
     terminal.wait("You said")
 
 
-def test_a_terminated_process_leaves_the_terminal_clean(start: Start) -> None:
+def test_t38_a_terminated_process_leaves_the_terminal_clean(start: Start) -> None:
     terminal = start()
     terminal.send("slow\r")
     terminal.wait("tick 1")
@@ -325,14 +332,14 @@ def test_a_terminated_process_leaves_the_terminal_clean(start: Start) -> None:
     assert terminal.modes_left_on() == set()
 
 
-def test_an_error_of_ours_leaves_the_terminal_clean_and_is_told(start: Start) -> None:
+def test_t38_an_error_of_ours_leaves_the_terminal_clean_and_is_told(start: Start) -> None:
     terminal = start("--crash", ready="")
     assert terminal.end() == 1
     assert terminal.modes_left_on() == set()
     assert "ZeroDivisionError" in terminal.text()
 
 
-def test_suspend_gives_the_terminal_its_modes_back(start: Start) -> None:
+def test_t38_suspend_gives_the_terminal_its_modes_back(start: Start) -> None:
     terminal = start(shell=True)
     terminal.send("half a draft\x1a")
     terminal.wait("Stopped")
@@ -400,13 +407,22 @@ def test_leaving_while_a_turn_runs_asks(start: Start) -> None:
     assert terminal.end() == 0
 
 
-def test_a_bell_when_nobody_looks(start: Start) -> None:
+def test_t44_a_bell_when_nobody_looks(start: Start) -> None:
     terminal = start()
     terminal.send("\x1b[O")
     terminal.send("write\r")
     terminal.wait("Write src/app.py?")
-    terminal.read(0.2)
+    terminal.read(GUARD)
     assert terminal.raw.count(b"\x07") == 1
+    terminal.send("d")
+    terminal.wait("Not written.")
+    terminal.read(0.3)
+    assert terminal.raw.count(b"\x07") == 2
+    terminal.send("\x1b[I")
+    terminal.send("hello\r")
+    terminal.wait("You said")
+    terminal.read(0.3)
+    assert terminal.raw.count(b"\x07") == 2
 
 
 def test_the_draft_goes_to_an_editor_and_back(start: Start, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def settles(condition: Callable[[], bool], pane: Pane) -> None:
         time.sleep(0.1)
 
 
-def test_every_line_is_once_in_the_scrollback(demo: Callable[..., Pane]) -> None:
+def test_t02_every_line_is_once_in_the_scrollback(demo: Callable[..., Pane]) -> None:
     pane = demo((80, 24))
     pane.type("stream 300 0.001")
     pane.press("Enter")
@@ -61,7 +61,7 @@ def test_every_line_is_once_in_the_scrollback(demo: Callable[..., Pane]) -> None
 
 
 @pytest.mark.parametrize("sizes", [((100, 24), (60, 24), (100, 24)), ((80, 24), (40, 12), (120, 30))])
-def test_resizing_while_it_streams_duplicates_and_loses_nothing(
+def test_t13_resizing_while_it_streams_duplicates_and_loses_nothing(
     demo: Callable[..., Pane], sizes: tuple[tuple[int, int], ...]
 ) -> None:
     pane = demo(sizes[0])

@@ -48,18 +48,18 @@ def xun(project: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[
         terminal.__exit__()
 
 
-def test_no_mouse_is_captured_and_no_other_screen_is_taken(xun: Start) -> None:
+def test_t04_no_mouse_is_captured_and_no_other_screen_is_taken(xun: Start) -> None:
     terminal = xun([call("bash", command="seq 1 200"), {"text": "Done with it."}])
     terminal.send("go\r")
     terminal.wait("Done with it.")
-    terminal.send("\x0f/help\r")
+    terminal.send("/help\r")
     terminal.wait("/redraw")
     terminal.send("/quit\r")
     assert terminal.end() == 0
     assert not re.search(rb"\x1b\[\?(9|100[0-3]|1005|1006|1015|47|1047|1049)h", terminal.raw)
 
 
-def test_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resize(xun: Start) -> None:
+def test_t17_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resize(xun: Start) -> None:
     terminal = xun(
         [call("bash", command="touch made"), {"text": "All done."}, call("read_file", path="nope"), {"text": "Sorry."}]
     )
@@ -82,7 +82,7 @@ def test_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resize(x
     assert "> half a thought and more" in terminal.text()
 
 
-def test_auto_answers_so_many_questions_and_then_asks_again(xun: Start, project: Path) -> None:
+def test_t27_auto_answers_so_many_questions_and_then_asks_again(xun: Start, project: Path) -> None:
     ask = {"name": "ask_preference", "arguments": {"question": "Which one?", "choices": ["left", "right"]}}
     made = [{"name": "bash", "arguments": {"command": f"touch made{number}"}} for number in range(3)]
     terminal = xun([{"tool_calls": [ask, *made]}, {"text": "All done."}])
@@ -101,7 +101,7 @@ def test_auto_answers_so_many_questions_and_then_asks_again(xun: Start, project:
     assert not (project / "made2").exists()
 
 
-def test_redraw_takes_the_present_width(xun: Start) -> None:
+def test_t14_redraw_takes_the_present_width(xun: Start) -> None:
     words = " ".join(f"word{number:02d}" for number in range(30))
     terminal = xun([{"text": words + "."}], columns=60)
     terminal.send("go\r")
@@ -120,7 +120,7 @@ def test_a_pasted_command_of_many_lines_sends_nothing(xun: Start, project: Path)
     assert not (project / "made").exists() and not (project / "more").exists()
 
 
-def test_each_denial_names_its_real_source(headless: Any, project: Path, tmp_path: Path) -> None:
+def test_t31_each_denial_names_its_real_source(headless: Any, project: Path, tmp_path: Path) -> None:
     script = tmp_path / "turns.json"
     turns = [
         call("bash", command="touch made"),
@@ -145,7 +145,7 @@ def test_each_denial_names_its_real_source(headless: Any, project: Path, tmp_pat
     assert "workspace" in risky[1] and risky[2] == ""
 
 
-def test_a_session_that_cannot_be_read_is_reported_and_left_as_it_is(headless: Any, tmp_path: Path) -> None:
+def test_t33_a_session_that_cannot_be_read_is_reported_and_left_as_it_is(headless: Any, tmp_path: Path) -> None:
     assert headless("-p", "hi", "--demo").returncode == 0
     path = next((tmp_path / "xun-home" / "data" / "sessions").rglob("*.jsonl"))
     newer = b'{"v":99,"seq":1,"ts":"2026-01-01T00:00:00Z","session":"x","turn":null,"type":"session.started"}\n'
@@ -167,7 +167,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_no_socket_is_opened_but_to_the_model(project: Path, environment: dict[str, str], tmp_path: Path) -> None:
+def test_t46_no_socket_is_opened_but_to_the_model(project: Path, environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "sockets.txt"
     turns = [call("read_file", path="notes.txt"), call("bash", command="touch made"), {"text": "Done."}]
     with FakeModelServer(turns, risk=[{"verdict": "unsure"}]) as server:
@@ -184,7 +184,7 @@ def test_no_socket_is_opened_but_to_the_model(project: Path, environment: dict[s
     assert all("127.0.0.1" in row and str(port) in row for row in rows), rows
 
 
-def test_a_start_is_quick(project: Path, environment: dict[str, str], xun: Start) -> None:
+def test_t43_a_start_is_quick(project: Path, environment: dict[str, str], xun: Start) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(3):
         subprocess.run([sys.executable, "-m", "xun_cli", "--version"], env=environment, check=True, capture_output=True)

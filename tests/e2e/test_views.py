@@ -54,12 +54,13 @@ def closed(terminal: Terminal) -> str:
     return terminal.wait(lambda shown: not terminal.screen.alternate and "· ask" in shown)
 
 
-def test_the_whole_of_a_write_is_read_and_nothing_is_lost_meanwhile(xun: Start, project: Path) -> None:
+def test_t24_the_whole_of_a_write_is_read_and_nothing_is_lost_meanwhile(xun: Start, project: Path) -> None:
     (project / "long.txt").write_text("".join(f"old {number}\n" for number in range(200)))
     content = "".join(f"new {number}\n" for number in range(200))
     terminal = xun([call("write_file", path="long.txt", content=content), {"text": "All is written."}])
     terminal.send("rewrite it\r")
-    terminal.wait("Allow this time only")
+    shown = terminal.wait("Allow this time only")
+    assert re.search(r"… \d+ below of 401 lines hidden, Ctrl-E shows all", shown)
     before = terminal.lines()
     terminal.read(GUARD)
     terminal.send("\x05")
