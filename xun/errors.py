@@ -13,7 +13,7 @@ XunError(Exception)                     base; every one has .kind
   ModelError                            .retryable, .status
     ModelUnreachable, ModelTimeout, ModelRateLimited, ModelAuth, ModelReplyInvalid, ContextOverflow
   RunError
-    StepLimitReached, BudgetReached
+    StepLimitReached, BudgetReached, LoopDetected
 CancelledError(Exception)               not an XunError: passes through a tool's wrapper
 """
 
@@ -31,6 +31,7 @@ __all__ = [
     "ContextOverflow",
     "Denied",
     "EditError",
+    "LoopDetected",
     "ModelAuth",
     "ModelError",
     "ModelRateLimited",
@@ -190,6 +191,12 @@ class BudgetReached(RunError):
     """The run used all of its tokens, money or time."""
 
     kind = "budget"
+
+
+class LoopDetected(RunError):
+    """The run went in circles, and nobody wanted it to go on."""
+
+    kind = "loop"
 
 
 class CancelledError(Exception):

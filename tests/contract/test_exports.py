@@ -38,7 +38,7 @@ ERRORS = """
 XunError ConfigError ToolError ToolFailed EditError SearchError CommandError ToolCallFormatError ToolConflict
 PolicyError
 PathOutsideWorkspace Denied ModelError ModelUnreachable ModelTimeout ModelRateLimited ModelAuth ModelReplyInvalid
-ContextOverflow RunError StepLimitReached BudgetReached CancelledError
+ContextOverflow RunError StepLimitReached BudgetReached LoopDetected CancelledError
 """
 
 

@@ -65,7 +65,7 @@ class ToolPhase:
         self._left: dict[int, OpenCall] = {}
         self._barred = False
         self.final: Result[Any, Any] | None = None
-        self.bad_calls = 0
+        self.bad_calls = self.failed_calls = 0
         self.given_up = ""
 
     @property
@@ -147,6 +147,7 @@ class ToolPhase:
             content = f"[The person changed the arguments to {json.dumps(opened.journal.edited)}]\n{content}"
         bad = result.status == "format_error"
         self.bad_calls += bad
+        self.failed_calls += not result.is_ok()
         tool = run.toolbox.get(call.name)
         if tool is not None:
             in_row = run.ledger.note_bad(tool.name, bad)

@@ -23,6 +23,9 @@ class AgentConfig:
         max_cost_usd: US dollars of one run; None for no limit.
         max_seconds: Wall time of one run; None for no limit.
         max_bad_calls: Messages in a row whose calls were all malformed that end the run.
+        max_equal_steps: Steps in a row with the same calls and the same results after which the person is asked whether
+            to go on; longer circles are noticed within 8 steps. 0 for never.
+        max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
         max_parallel_calls: Tool calls of one message that run at the same time.
         max_output: Characters of one tool result that the model reads; more is cut in the middle.
         schema_attempts: Tries to meet ``execute(schema=)``.
@@ -52,6 +55,8 @@ class AgentConfig:
     max_cost_usd: float | None = None
     max_seconds: float | None = None
     max_bad_calls: int = 3
+    max_equal_steps: int = 3
+    max_failed_steps: int = 5
     max_parallel_calls: int = 8
     max_output: int = 100_000
     schema_attempts: int = 3

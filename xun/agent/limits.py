@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from xun.agent.handoff import last_turn
 from xun.errors import BudgetReached, CancelledError, StepLimitReached
 
 if TYPE_CHECKING:
@@ -22,12 +24,20 @@ def check_limits(run: Run) -> None:
     if run.token.reason is not None:
         raise CancelledError(run.token.reason)
     if run.steps >= run.max_steps:
-        raise StepLimitReached(f"The run used all of its {run.max_steps} steps without an answer.")
+        raise StepLimitReached(f"The run used all of its {run.max_steps} steps without an answer{_made(run)}.")
     payer: Run | None = run
     while payer is not None:
         _check_purse(payer, "The run" if payer is run else f"The run of {payer.agent.name!r}, with its sub-agents,")
         parent = payer.agent.parent
         payer = None if parent is None else parent.current_run()
+
+
+def _made(run: Run) -> str:
+    """Say what the run called, the most frequent first."""
+    history = run.agent.history
+    names = Counter(call.name for message in history[last_turn(history) :] for call in message.tool_calls)
+    listed = ", ".join(f"{name} {count} times" for name, count in names.most_common(5))
+    return f"; it called {listed}" if listed else ""
 
 
 def _check_purse(run: Run, who: str) -> None:

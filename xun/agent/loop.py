@@ -15,6 +15,7 @@ from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
+from xun.agent.circling import Circling, settle
 from xun.agent.codemode import CodeMode
 from xun.agent.compacting import Fitting
 from xun.agent.history import attachments
@@ -84,6 +85,7 @@ class Run(Fitting):
         self._call_ids: set[str] = set()
         self._bad_in_row = 0
         self.ledger = Ledger()
+        self._circling = Circling(agent.config.max_equal_steps, agent.config.max_failed_steps)
         self._paused, self._earlier = paused, 0.0
         if paused is not None:
             self._go_on(paused)
@@ -190,6 +192,7 @@ class Run(Fitting):
                         yield event
                 if phase.final is not None and self._met(phase.final, phase.final.value_json()):
                     return
+                await self._no_circle(phase)
                 phase = None
             elif not self.agent.has_steers() and self._met(Result.Ok(reply.text), reply.text):
                 return
@@ -240,6 +243,11 @@ class Run(Fitting):
                 "the run ended. Ask again, or choose another model."
             )
 
+    async def _no_circle(self, phase: ToolPhase) -> None:
+        why = self._circling.note(self.agent.history, failed=phase.failed_calls == len(phase.ids))
+        if why and not self.agent.has_steers():
+            await settle(self.agent, self._circling, why)
+
     async def _end_of_step(self, call_ids: tuple[str, ...]) -> AsyncGenerator[Event, None]:
         end = StepEnd(self.agent, call_ids)
         await self.agent.hooks.after_execution_step.invoke(end)
@@ -249,6 +257,8 @@ class Run(Fitting):
 
     def _steers(self) -> Sequence[Event]:
         texts = self.agent.take_steers()
+        if texts:
+            self._circling.clear()
         self.agent.history.extend(Message("user", text) for text in texts)
         return [self._event(Steer, text=text) for text in texts]
 

@@ -237,8 +237,8 @@ async def test_what_is_too_long_even_so_is_named_and_ends_the_turn():
 async def test_a_summary_that_fails_by_itself_is_told_and_the_run_goes_on():
     turns = [
         call("look", "c0", path="a.py"),
-        {**call("look", "c1", path="a.py"), "usage": {"input": 900, "output": 1}},
-        {**call("look", "c2", path="a.py"), "usage": {"input": 950, "output": 1}},
+        {**call("look", "c1", path="b.py"), "usage": {"input": 900, "output": 1}},
+        {**call("look", "c2", path="c.py"), "usage": {"input": 950, "output": 1}},
         {"text": "Done."},
     ]
     model = Broken(turns, context_window=1000)

@@ -380,7 +380,8 @@ def test_time_limit_is_exit_5(folder: Path) -> None:
 
 
 def test_reader_that_goes_away(folder: Path) -> None:
-    turns = [{"tool_calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}] * 30 + [{"text": "x" * 100_000}]
+    reads = [{"name": "read_file", "arguments": {"path": "a.txt", "limit": number}} for number in range(1, 31)]
+    turns = [*({"tool_calls": [read]} for read in reads), {"text": "x" * 100_000}]
     process = subprocess.Popen(
         [str(XUN), "-p", "--output", "stream-json", "--model", script(folder, turns), "x"],
         cwd=folder,

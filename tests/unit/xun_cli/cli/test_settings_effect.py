@@ -76,7 +76,7 @@ def stop(events: list[Any]) -> str:
 
 
 async def test_limits_steps(build: Build) -> None:
-    turns = [call("read_file", path="a.txt")] * 5
+    turns = [call("read_file", path="a.txt", limit=number) for number in range(1, 6)]
     assert stop(await played(build(turns, {"limits.steps": 2}))) == "limit"
     assert stop(await played(build(turns, {}))) == "done"
 
