@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
 from xun_policies.guards.git import git_config, git_list, git_paths, git_pretty, git_reflog, git_refs, git_remote
 from xun_policies.guards.options import Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, operands
+from xun_policies.guards.rules import NOT_FREE, Rule, links_out, operands
 from xun_policies.guards.scripts import awk, find, jq, sed
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
@@ -16,7 +17,10 @@ Check = Callable[[Rule, Call], "Problem | None"]
 
 _FILE_TEST = wordset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S -nt -ot -ef")
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
+_HEX_CLUSTER = r"-[A-Za-bd-fh-km-np-rt-z].+"
+_HEX_PLAIN = ("-ps", "-plain", "-postscript")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
+_FIXED_HOST = r"https?://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?/"
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
 _PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
 _PS_LONG = wordset("--forest --no-headers --no-heading --headers --cumulative --deselect")
@@ -57,17 +61,19 @@ def tree_of_links(rule: Rule, call: Call) -> Problem | None:
     if isinstance(found, Problem):
         return found
     problem = operands(rule, call, found)
-    if problem is None and "--no-dereference" not in found.options:
-        for word in found.operands:
-            reason = call.places.links_out(word.text, call.cwds)
-            if reason is not None:
-                return Problem("path", reason)
-    return problem
+    if problem is not None or "--no-dereference" in found.options:
+        return problem
+    named = [found.options[name] for name in ("--from-file", "--to-file") if name in found.options]
+    return links_out([*found.operands, *(Word(text, 0, 0) for text in named if text != "-")], call)
 
 
 def hex_dump(rule: Rule, call: Call) -> Problem | None:
-    """One operand; xxd has a few long options with one dash."""
-    words = [_renamed(word, "-p") if word.text in ("-ps", "-plain", "-postscript") else word for word in call.words]
+    """One operand; xxd reads the first letter of an option only, and a few long options have one dash."""
+    for word in call.words:
+        # In -ao 1 the o is not seen, so 1 would be the file to read, and the next operand the one to write.
+        if re.fullmatch(_HEX_CLUSTER, word.text) and word.text not in _HEX_PLAIN:
+            return Problem(NOT_FREE, f"xxd takes {word.text} for {word.text[:2]} alone")
+    words = [_renamed(word, "-p") if word.text in _HEX_PLAIN else word for word in call.words]
     return one_file(rule, Call(words, call.places, call.cwds))
 
 
@@ -87,6 +93,8 @@ def printf(rule: Rule, call: Call) -> Problem | None:
         words = words[1:]
     elif words and words[0].text.startswith("-"):
         return Problem(NOT_FREE, f"{words[0].text} is an option of printf")
+    if words and words[0].glob:
+        return Problem("glob", f"the format {words[0].text} is a pattern")
     if words and (_COUNT_SIGN.search(words[0].text) or words[0].pwd):
         return Problem(NOT_FREE, "%n assigns to a variable")
     return None
@@ -98,6 +106,8 @@ def test(rule: Rule, call: Call) -> Problem | None:
     for word in call.words:
         if word.text in ("-v", "-R"):
             return Problem(NOT_FREE, f"{word.text} evaluates the subscript of a variable")
+        if word.glob and word.text.startswith("-"):
+            return Problem("glob", f"{word.text} may match a file whose name is an option")
         tests_files = tests_files or word.text in _FILE_TEST
     if tests_files:
         for word in call.words:
@@ -204,8 +214,13 @@ def curl(rule: Rule, call: Call) -> Problem | None:
             return Problem(NOT_FREE, f"{name} reads or writes a file")
     if len(found.operands) != 1:
         return Problem(NOT_FREE, "not exactly one URL")
-    if not _LOOPBACK.fullmatch(found.operands[0].text):
+    url = found.operands[0]
+    if not _LOOPBACK.fullmatch(url.text):
         return Problem(NOT_FREE, "the host is not loopback")
+    if url.glob and not re.match(_FIXED_HOST, url.text):
+        scheme = url.text.partition("/")[0]
+        if any(os.path.lexists(f"{cwd}/{scheme}") for cwd in call.cwds):
+            return Problem("glob", f"{url.text} is a pattern that may match files, whose names would be URLs")
     return None
 
 

@@ -152,7 +152,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("awk",),
-        "-F: --field-separator=:",
+        "-F: --field-separator==:",
         check="awk",
         allows=("awk '{print $1}' a", "awk -F: '{print $1, $3}' a", "awk 'NR==10' a"),
         asks=(
@@ -166,6 +166,7 @@ RULES: tuple[Rule, ...] = (
             "awk 1 /etc/shadow",
             "awk 1 *",
             "awk -v x=1 1 a",
+            "awk --field-separator 'BEGIN{system(\"x\")}' 1 a",
             "awk '@load \"x\"'",
         ),
     ),

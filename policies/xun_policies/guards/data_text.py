@@ -20,7 +20,7 @@ _DU = (
     "--threshold=# --time=?: --time-style=: --exclude=: --one-file-system -X@ --exclude-from=@"
 )
 _TREE = (
-    "-adfilxpshugDFqNQrtcUvnCASJX -L# -P: -I: --noreport --dirsfirst --filesfirst --filelimit=# --charset=: "
+    "-adfilxpshugDFqNQrtcUvnCASJX -L# -P=: -I=: --noreport --dirsfirst --filesfirst --filelimit=# --charset=: "
     "--gitignore --prune --matchdirs --du --si --ignore-case --inodes --device --sort=: --timefmt=:"
 )
 _DIFF = (
@@ -139,7 +139,15 @@ RULES: tuple[Rule, ...] = (
         _TREE,
         follows=("-l",),
         allows=("tree -L 2 src", "tree -I 'node_modules|dist' -a"),
-        asks=("tree -o out", "tree -R .", "tree -H . x", "tree *", "tree --fromfile x", "tree -ao out"),
+        asks=(
+            "tree -o out",
+            "tree -R .",
+            "tree -H . x",
+            "tree *",
+            "tree --fromfile x",
+            "tree -ao out",
+            "tree -Px -- -o out",
+        ),
     ),
     Rule(("pwd",), "-LP --logical --physical", operands="none", allows=("pwd -P",), asks=("pwd -x",)),
     Rule(

@@ -5,6 +5,7 @@ A specification is words separated by blanks:
     -abc        short options without value, may be clustered
     -n#         a short option with a value; the sign says of what kind
     -C?#        a short option whose value can only be attached
+    -P=:        a short option whose value can only be the next word
     --name      a long option without value
     --name=:    a long option with a value, attached or in the next word
     --name=?:   a long option whose value can only be attached
@@ -29,6 +30,8 @@ from xun_policies.shell.places import Places
 
 _NUMBER = r"[+-]{0,2}(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[bcw]|[kKmMGTPEZY](?:i?B)?)?"
 _GLOB_CHAR = r"[*?\[]"
+_INSPECTED = ("--format", "--pretty", "--sort", "--output", "--write-out")
+"""Options whose value a check reads, so that it must be the text that the command gets."""
 
 
 class Options:
@@ -144,7 +147,7 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
         result.note(name, value)
         if not kind:
             return Problem("guard", f"the option {name} takes no value")
-        if word.glob and kind[-1] not in ":!":
+        if word.glob and (kind[-1] != ":" or name in _INSPECTED):
             return Problem("glob", f"a pattern in the option {name}")
         return _value(name, kind[-1], value, call) or 0
     if not kind or kind[0] == "?":
@@ -169,13 +172,15 @@ def _short(options: Options, word: Word, following: Word | None, call: Call, res
             result.note(name, "")
             continue
         value = cluster[place + 1 :]
+        if value and kind[0] == "=":
+            return Problem("guard", f"the value of {name} must be a word of its own")
         if value:
             result.note(name, value)
             return _value(name, kind[-1], value, call) or 0
         if kind[0] == "?":
             result.note(name, "")
             return 0
-        return _separate(name, kind, following, call, result)
+        return _separate(name, kind[-1], following, call, result)
     return 0
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.shell.lexer import Problem
+from xun_policies.shell.lexer import Problem, Word
 
 NOT_FREE = "guard"
 
@@ -107,9 +107,18 @@ def follow(rule: Rule, call: Call, found: Arguments) -> Problem | None:
     """Return a link below the operands that leads outside, when the options make the command follow it."""
     if not rule.follows or not all(any(one in found.options for one in name.split("|")) for name in rule.follows):
         return None
-    targets = [word.text for word in found.operands[_first_path(rule, found) :]] or ["."]
-    for target in targets:
-        reason = call.places.links_out(target, call.cwds)
+    return links_out(found.operands[_first_path(rule, found) :], call)
+
+
+def _fixed(pattern: str) -> str:
+    return re.split(r"[*?\[]", pattern, maxsplit=1)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
+
+
+def links_out(starts: Sequence[Word], call: Call) -> Problem | None:
+    """Return a link below *starts* that leads outside, for a command that follows links as it descends."""
+    # All that a pattern matches is below its fixed part.
+    for start in [_fixed(word.text) if word.glob else word.text for word in starts] or ["."]:
+        reason = call.places.links_out(start, call.cwds)
         if reason is not None:
             return Problem("path", reason)
     return None

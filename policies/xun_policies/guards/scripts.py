@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule
+from xun_policies.guards.rules import NOT_FREE, Rule, links_out
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 
@@ -38,7 +38,7 @@ _AWK_REGEX = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 
 _JQ_BAD = re.compile(
-    r"\$\s*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|get_search_list)\b"
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|get_search_list)\b"
 )
 
 _SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")
@@ -60,10 +60,9 @@ def find(rule: Rule, call: Call) -> Problem | None:
             return problem
         index += 1
     if follows:
-        for start in [word.text for word in words[first:index]] or ["."]:
-            reason = call.places.links_out(start, call.cwds)
-            if reason is not None:
-                return Problem("path", reason)
+        problem = links_out(words[first:index], call)
+        if problem is not None:
+            return problem
     return _find_expression(words[index:], call)
 
 

@@ -163,7 +163,9 @@ class Places:
             glob: *path* is a pattern; what it matches now is checked too.
             named: Only the names of what it matches are shown, so that ``..`` may be among them.
         """
-        if path in PUBLIC_FILES or (path.startswith(_PUBLIC_TREE) and "/.." not in path):
+        if path in PUBLIC_FILES:
+            return None
+        if path.startswith(_PUBLIC_TREE) and "/.." not in path and not (glob and any(map(_may_climb, path.split("/")))):
             return None
         for cwd in cwds:
             if not glob:
@@ -188,15 +190,17 @@ class Places:
             return self._outside_one(path, cwd)
         fixed = "/".join(parts[:first]) or ("/" if path.startswith("/") else ".")
         reason = self._outside_one(fixed, cwd)
-        if reason is not None or ".." in parts[first:]:
+        if reason is not None or ".." in parts[first:] or any(map(_may_climb, parts[first + 1 :])):
             return reason or f"{path} may lead outside the workspace"
         folder = self.resolve(fixed, cwd)
-        # Before 5.2 bash lets .* match .. as well.
-        if not named and parts[first].startswith(".") and _component(parts[first])(".."):
+        if _may_climb(parts[first]) and not (named and first == len(parts) - 1):
             reason = self._outside_one(f"{folder}/..", cwd)
         return reason or self._expand(folder, parts[first:], path)
 
     def _expand(self, folder: str, parts: list[str], shown: str) -> str | None:
+        parts = [part for part in parts if part not in ("", ".")]
+        if not parts:
+            return None
         matches = _component(parts[0])
         try:
             entries = list(os.scandir(folder))
@@ -210,9 +214,8 @@ class Places:
                 continue
             if entry.is_symlink() and not self.holds(real_path(entry.path)):
                 return f"{shown} matches {entry.name}, a link that leads outside the workspace"
-            rest = [part for part in parts[1:] if part]
-            if rest and entry.is_dir():
-                reason = self._expand(real_path(entry.path), rest, shown)
+            if len(parts) > 1 and entry.is_dir():
+                reason = self._expand(real_path(entry.path), parts[1:], shown)
                 if reason is not None:
                     return reason
         return None
@@ -221,8 +224,12 @@ class Places:
         """Return a link below *path* that leads outside, for commands that follow links while they descend."""
         for cwd in cwds:
             todo = [self.resolve(path, cwd)]
+            seen: set[str] = set()
             while todo:
                 folder = todo.pop()
+                if folder in seen:
+                    continue
+                seen.add(folder)
                 try:
                     entries = list(os.scandir(folder))
                 except (OSError, ValueError):
@@ -232,8 +239,10 @@ class Places:
                     return "follows links in more files than can be checked"
                 for entry in entries:
                     if entry.is_symlink():
-                        if not self.holds(real_path(entry.path)):
+                        real = real_path(entry.path)
+                        if not self.holds(real):
                             return f"follows links, and {entry.name} leads outside the workspace"
+                        todo.append(real)
                     elif entry.is_dir():
                         todo.append(entry.path)
         return None
@@ -254,6 +263,11 @@ class Places:
                 break
             folder = folder[: folder.rfind("/")] or "/"
         return None
+
+
+def _may_climb(part: str) -> bool:
+    """Tell whether *part* of a pattern may match ``..``, as it does in bash before 5.2."""
+    return part.startswith(".") and re.search(_GLOB, part) is not None and _component(part)("..")
 
 
 def _component(pattern: str) -> Any:
