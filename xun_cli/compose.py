@@ -102,7 +102,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         preload()
     agent, extensions = _agent(options, settings, places, model)
     agent.system(_system_text(options, agent, places, settings.mode, interactive))
-    stored = _open_store(options, settings, places)
+    stored = _open_store(options, settings, places, agent)
     session = Session(
         agent,
         store=stored.store,
@@ -115,8 +115,6 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     log_events(session, settings)
     agent.config.audit = audit_trail(places, settings, session.id)
     try:
-        if stored.store is not None:
-            _keep_undo(agent, stored.store)
         session.start(resumed=stored.envelopes, dropped=stored.dropped)
         _apply_policy(options, settings, session)
         for found in filter(None, (stored.unsaved, notice(agent))):
@@ -161,6 +159,7 @@ def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
     try:
         EditState.of(agent).journal.persist_to(folder)
     except OSError as exc:
+        store.close()
         raise SessionError(
             f"Can't keep what /undo needs in {folder}: {_cause(exc)}; free some space there, or start with --no-session"
         ) from None
@@ -250,16 +249,18 @@ def _system_text(options: StartOptions, agent: Agent[Any], places: Places, mode:
     )
 
 
-def _open_store(options: StartOptions, settings: Settings, places: Places) -> _Stored:
+def _open_store(options: StartOptions, settings: Settings, places: Places, agent: Agent[Any]) -> _Stored:
     wanted = options.resume is not None or options.continue_
     if not wanted:
         if not settings.session.save or options.no_session:
             return _Stored()
         try:
-            return _Stored(SessionStore.create(places, options.cwd))
+            store = SessionStore.create(places, options.cwd)
+            _keep_undo(agent, store)
         except SessionError as exc:
             # Without a home, or without room there, the work itself is still possible.
             return _Stored(unsaved=f"This session is not saved. {exc}")
+        return _Stored(store)
     if options.continue_:
         info = latest(places, options.cwd)
         if info is None:
@@ -268,6 +269,7 @@ def _open_store(options: StartOptions, settings: Settings, places: Places) -> _S
         info = find(places, options.cwd, options.resume or "")
     path = fork_session(info.path, places, options.cwd).path if options.fork else info.path
     store = SessionStore.open(path)
+    _keep_undo(agent, store)
     loaded = store.load()
     return _Stored(store, loaded.envelopes, loaded.dropped)
 
