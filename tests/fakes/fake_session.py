@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from xun.choice import ChoiceOutcome, ChoiceRequest
@@ -58,6 +59,7 @@ class FakeAgent:
     parent: None = None
     turn: int = 0
     usage: Usage = field(default_factory=Usage)
+    environment: Any = field(default_factory=lambda: SimpleNamespace(name="", wall=""))
 
     @property
     def policy(self) -> PolicyState:

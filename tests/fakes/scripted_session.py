@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from xun import events as ev
@@ -106,6 +107,8 @@ class _Agent:
     def __init__(self, cwd: Path) -> None:
         self.workspace = _Workspace(str(cwd))
         self.name = "main"
+        self.environment = SimpleNamespace(name="", wall="")
+        self.model: Any = None
 
 
 class ScriptedSession:

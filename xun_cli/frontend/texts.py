@@ -9,6 +9,7 @@ from xun_cli._version import __version__
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, cut, cut_left, line_width
+from xun_cli.sandboxing import sandbox_mark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,7 @@ def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
         mode=policy.mode,
         auto=policy.auto_remaining,
         branch=branch,
+        sandbox=sandbox_mark(session.agent),
         granted=(len(policy.command_allowlist), len(policy.write_allowlist)),
         hint=hint,
     )
