@@ -22,7 +22,7 @@ from xun_builtin_tools import dry
 from xun_builtin_tools.gate_asking import changed, log, refuse, resolved, settle, three
 from xun_builtin_tools.gate_confining import Wanted, called, confine, leaving
 from xun_builtin_tools.gate_writes import PlannedWrite, write
-from xun_builtin_tools.risk_agent import assess
+from xun_builtin_tools.risk_agent import assess, without_comments
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
 from xun_policies.decision import Decision
 from xun_policies.shell.environment import child_environment, is_inert
@@ -182,7 +182,8 @@ def _code_verdict(text: str) -> CommandVerdict:
     """Return code as a command that no list allows."""
     reason = "Python code can do whatever a command can"
     segment = Segment(text, "ask", "code", reason, "command", ("python3", "-I", "-c", text))
-    return CommandVerdict(text, Decision.ASK, (segment,), f"{reason}.", True, (), "code can't be granted")
+    bare = "" if _has_hidden(text) else without_comments(text)
+    return CommandVerdict(text, Decision.ASK, (segment,), f"{reason}.", True, (), "code can't be granted", bare)
 
 
 def _edited(

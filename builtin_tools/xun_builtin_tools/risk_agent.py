@@ -11,7 +11,7 @@ from xun.agent.config import AgentConfig
 from xun.choice import Risk
 from xun.errors import CancelledError
 from xun.tools.toolbox import ToolBox
-from xun_policies.risk import parse_reply, question
+from xun_policies.risk import not_assessable, question, strictest
 
 if TYPE_CHECKING:
     from xun.models.base import ChatModel
@@ -40,6 +40,9 @@ async def assess(agent: Agent[Any], model: ChatModel, verdict: CommandVerdict, s
         CancelledError: The run of *agent* was cancelled.
     """
     started = time.monotonic()
+    hidden = not_assessable(verdict)
+    if hidden:
+        return Risk("unsure", hidden)
     child = _assessor(agent, model)
     child.instruct(question(verdict, scope))
     try:
@@ -53,7 +56,7 @@ async def assess(agent: Agent[Any], model: ChatModel, verdict: CommandVerdict, s
         raise CancelledError(result.unwrap_err().error)
     if result.is_err():
         return _unsure(f"the assessment failed: {result.unwrap_err().error}", started)
-    reply = parse_reply(result.unwrap())
+    reply = strictest([message.text for message in child.history if message.role == "assistant" and message.text])
     return Risk(reply.verdict, reply.reason, seconds, reply.failed)
 
 
@@ -69,3 +72,19 @@ def _assessor(agent: Agent[Any], model: ChatModel) -> Agent[Any]:
 
 def _unsure(reason: str, started: float) -> Risk:
     return Risk("unsure", reason, time.monotonic() - started, failed=True)
+
+
+def without_comments(code: str) -> str:
+    """Return Python *code* without its comments; "" when it is not understood, so that it can't be assessed."""
+    import io
+    import tokenize
+
+    lines = io.StringIO(code).readlines()
+    try:
+        for token in reversed(list(tokenize.generate_tokens(io.StringIO(code).readline))):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start[0] - 1, token.start[1]
+                lines[row] = lines[row][:column] + lines[row][token.end[1] :]
+    except (tokenize.TokenError, SyntaxError, IndexError):
+        return ""
+    return "".join(lines)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from xun_policies.commands import CommandScope, evaluate
-from xun_policies.risk import RiskVerdict, parse_reply, question
+from xun_policies.risk import RiskVerdict, not_assessable, parse_reply, question, strictest
 from xun_policies.shell.environment import child_environment, is_inert
 from xun_policies.store import PolicyState
 
@@ -46,6 +46,7 @@ def test_a_plain_reply_is_read(reply: str, verdict: str) -> None:
         '{"verdict": ["allow"]}',
         '{"reason": "x"}',
         '{"verdict": "allow", "reason": 3}',
+        '{"verdict": "allow", "sure": true}',
         'Sure! {"verdict": "allow", "reason": "x"}',
         '{"verdict": "allow"} {"verdict": "reject"}',
         '{"verdict": "reject", "verdict": "allow"}',
@@ -94,7 +95,7 @@ def test_text_of_a_command_stays_inside_its_quotes(text: str) -> None:
     assert body.isascii()
     assert "```" not in body
     assert "</" not in body
-    assert set(data) == {"cwd", "workspace", "segments", "syntax_understood"}
+    assert set(data) <= {"cwd", "workspace", "command", "segments", "syntax_understood"}
     assert [line for line in body.splitlines() if line.startswith("New task")] == []
 
 
@@ -193,9 +194,37 @@ def test_inert_settings(name: str, value: str, inert: bool) -> None:
     assert is_inert(name, value) is inert
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
-    _, data = ask("rm " + "x" * 9000)
-    assert data["segments"][0]["characters_not_shown"] == 3003  # type: ignore[index]
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm " + "x" * 9000, True),
+        ("rm x # note", True),
+        ("rm " + "x" * 10_001, False),
+        ("rm x\u200b", False),
+        ("# only a note", False),
+        ("", False),
+    ],
+)
+def test_what_is_not_shown_whole_is_not_assessed(text: str, shown: bool) -> None:
+    verdict = evaluate(text, PolicyState(), SCOPE)
+    assert (not_assessable(verdict) == "") is shown
+    assert shown is False or verdict.bare == text.replace("# note", "")
+
+
+@pytest.mark.parametrize(
+    ("replies", "verdict"),
+    [
+        (["allow"], "allow"),
+        (["reject", "allow"], "reject"),
+        (["unsure", "allow"], "unsure"),
+        (["allow", "unsure"], "unsure"),
+        (["reject", "unsure", "allow"], "reject"),
+    ],
+)
+def test_the_strictest_answer_counts(replies: list[str], verdict: str) -> None:
+    assert strictest([json.dumps({"verdict": reply}) for reply in replies]).verdict == verdict
+    assert strictest(["I look first.", json.dumps({"verdict": "allow"})]).verdict == "allow"
+    assert strictest([]) == parse_reply("")
 
 
 def test_the_reason_shows_hidden_characters() -> None:
