@@ -125,7 +125,7 @@ def not_assessable(verdict: CommandVerdict) -> str:
 
 
 def question(verdict: CommandVerdict, scope: CommandScope) -> str:
-    """Return the text for the sub-agent: what *verdict* is about without comments, and the rules that fired, as JSON."""
+    """Return the text for the sub-agent: what *verdict* is about, without comments, and the rules that fired."""
     data = {
         "cwd": scope.cwd,
         "workspace": list(scope.roots),

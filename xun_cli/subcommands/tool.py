@@ -78,6 +78,7 @@ def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
         fail(command, f"warning: {warning}")
     if settings.provider.api_key_env:
         credentials.take([settings.provider.api_key_env])
+    settings.credentials = credentials
     return settings, build_toolbox(settings)
 
 
@@ -85,7 +86,8 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     """Return an agent for calls without a model: the permissions of the settings and flags, and nobody to ask."""
     from xun.agent.agent import Agent
     from xun.agent.config import AgentConfig
-    from xun_cli.policy_setup import fill_commands, fill_writes
+    from xun_cli.places import Places
+    from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
     from xun_cli.sandboxing import put_in_sandbox
     from xun_policies.workspace import Workspace
 
@@ -98,6 +100,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)
     agent.initialize()
     put_in_sandbox(agent, settings)
+    config.audit = audit_trail(Places.from_environment(), settings)
     fill_commands(agent.policy, settings, found.allow_command)
     fill_writes(agent.policy, settings, agent.workspace, found.allow_write)
     if settings.mode == "plan":
