@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from xun_policies import defaults, gitprobe
+from xun_policies import defaults, gitprobe, loaded_files
 from xun_policies.grants import CommandGrant, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
@@ -19,18 +19,8 @@ from xun_policies.verdicts import CommandScope
 from xun_policies.wordset import wordset
 
 _PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
-_LOADED = (
-    r"(?m)^\s*(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
-    r"browser|init-module)\s*="
-)
 _HELPERS = {"egrep": "grep", "fgrep": "grep", "npm": "node"}
 """Listed names that are scripts, with the program that they look up along PATH in turn."""
-_PROJECT_FILES = {
-    "cargo": ("rust-toolchain.toml", "rust-toolchain"),
-    "rustc": ("rust-toolchain.toml", "rust-toolchain"),
-    "npm": (".npmrc",),
-}
-"""Files of a project that can name another program for a listed name to run."""
 _PLAIN_WORD = r"[A-Za-z][A-Za-z0-9_-]*"
 _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
@@ -180,10 +170,9 @@ class Judge:
             finding = self._lookup.finding(_HELPERS[name])
         if finding is not None:
             return Judgement(False, "lookup", finding)
-        if name in _PROJECT_FILES:
-            finding = _project_file(name, self._places, cwds)
-            if finding is not None:
-                return Judgement(False, "guard", finding)
+        finding = loaded_files.finding(name, self._places, cwds, self._scope.home, self._lookup.path)
+        if finding is not None:
+            return Judgement(False, "guard", finding)
         loaded = self._loaded(name, cwds) if probe else None
         if loaded is not None:
             return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
@@ -193,7 +182,10 @@ class Judge:
         """Return which program the repository could make git run."""
         if name != "git" or not self._scope.git_probe:
             return None
-        return next((found for cwd in cwds if (found := gitprobe.finding(cwd, self._places)) is not None), None)
+        return next((found for cwd in cwds if (found := self._probed(cwd)) is not None), None)
+
+    def _probed(self, cwd: str) -> str | None:
+        return gitprobe.finding(cwd, self._places, self._scope.home)
 
     def _more_than_it_says(self, name: str, cwds: Cwds) -> str:
         """Return what else a person has to know of a command that is asked about."""
@@ -370,16 +362,7 @@ def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list
 
 
 def _key(scope: CommandScope) -> tuple[object, ...]:
-    return "judge", scope.cwd, tuple(scope.roots), scope.path, scope.git_probe
-
-
-def _project_file(name: str, places: Places, cwds: Cwds) -> str | None:
-    for cwd in cwds:
-        for file in _PROJECT_FILES[name]:
-            found = places.loaded_setting(cwd, file, _LOADED)
-            if found is not None:
-                return f"{found} can make {name} run another program"
-    return None
+    return "judge", scope.cwd, tuple(scope.roots), scope.path, scope.home, scope.git_probe
 
 
 def _union(one: Cwds, other: Cwds) -> Cwds:

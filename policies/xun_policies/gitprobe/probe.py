@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import Any
 
@@ -14,26 +15,36 @@ from xun_policies.shell.places import Places, real_path
 _MAX_CONFIG = 1_000_000
 _MAX_INDEX = 100_000_000
 _MAX_FILES = 200
+_HEAD = r"ref:\s*refs/|[0-9a-f]{40}"
+_OF_USER = (".gitconfig", ".config/git/config")
 _HOOK = "post-index-change"
 """The one hook that a reading command runs: after it refreshed the index."""
+_RUN_BY_READING = frozenset({"attributesfile", "clean", "command", "external", "hookspath", "process", "textconv"})
+"""Last parts of settings; pagers and the watcher of files are switched off by the environment of the command."""
 
 
-def finding(cwd: str, places: Places) -> str | None:
+def finding(cwd: str, places: Places, home: str = "") -> str | None:
     """Return why git is not free in *cwd* (a real path), or None for an inert repository or none at all.
 
-    The answer is remembered in the cache of *places* until a file or folder that it rests on changes.
+    The user's own configuration in *home* counts where it lies in the workspace, so that the agent may have
+    written it. The answer is remembered in the cache of *places* until a file or folder that it rests on changes.
     """
-    key = ("git", cwd, places.roots)
+    key = ("git", cwd, places.roots, home)
     known = places.cache.get(key)
     if known is not None and _unchanged(known[0]):
         return known[1]  # type: ignore[no-any-return]
     probe = _Probe(places)
     try:
-        reason = probe.repository_of(cwd)
+        reason = probe.users_own(home) or probe.repository_of(cwd)
     except (OSError, ValueError) as exc:
         reason = f"the repository's configuration can't be read ({exc})"
     places.cache[key] = (tuple(probe.marks.items()), reason)
     return reason
+
+
+def _runs(setting: Setting) -> bool:
+    """Tell whether *setting* of the user makes a reading command run a program that the workspace may have chosen."""
+    return setting.key in _RUN_BY_READING or include_value(setting) is not None or setting.name == "log.showsignature"
 
 
 def _unchanged(marks: tuple[tuple[str, Any], ...]) -> bool:
@@ -95,6 +106,23 @@ class _Probe:
             raise ValueError(f"{os.path.basename(path)} is too large")
         return data
 
+    def users_own(self, home: str) -> str | None:
+        """Return what the files of the user's configuration load that lie in the workspace."""
+        for name in _OF_USER if home else ():
+            path = f"{home}/{name}"
+            real = real_path(path)
+            self._stat(path)
+            if not self._places.holds(real):
+                continue
+            try:
+                settings = read(self._text(real) or "")
+            except ConfigFault as exc:
+                return f"~/{name}, a file of the workspace, is not understood ({exc})"
+            found = next((one.name for one in settings if _runs(one)), None)
+            if found is not None:
+                return f"{found} is set in ~/{name}, a file of the workspace"
+        return None
+
     def repository_of(self, cwd: str) -> str | None:
         """Walk upwards as git's discovery does."""
         folder = cwd
@@ -105,12 +133,26 @@ class _Probe:
             # The folder's own time tells when a .git or HEAD appears in it.
             self.marks[folder] = _folder_mark(folder)
             if self.marks[folder] is not None and os.path.lexists(os.path.join(folder, ".git")):
-                return self.work_tree(folder, depth=0)
+                reason = self.work_tree(folder, depth=0)
+                if reason is not None or self._complete(f"{folder}/.git"):
+                    return reason
+                # Git passes a folder that is no repository by, and takes the one above it.
             if self.marks[folder] is not None and self._bare(folder):
                 return f"{folder} is a bare repository; git would take its configuration"
             if folder == "/":
                 return None
             folder = os.path.dirname(folder)
+
+    def _complete(self, link: str) -> bool:
+        """Tell whether git takes *link* for a repository (setup.c, is_git_directory), or stops at it."""
+        if not os.path.isdir(link):
+            return True
+        folder = real_path(link)
+        head = self._text(f"{folder}/HEAD", 8192) or ""
+        self._stat(f"{folder}/commondir")
+        common = self._common(folder)
+        parts = [f"{common}/objects", f"{common}/refs"]
+        return re.match(_HEAD, head) is not None and all(self._stat(part) is not None for part in parts)
 
     def _bare(self, folder: str) -> bool:
         return os.path.lexists(f"{folder}/HEAD") and os.path.lexists(f"{folder}/objects")

@@ -8,6 +8,7 @@ import stat as stat_bits
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 PUBLIC_FILES = frozenset(
@@ -247,22 +248,21 @@ class Places:
                         todo.append(entry.path)
         return None
 
-    def loaded_setting(self, cwd: str, name: str, pattern: str) -> str | None:
-        """Return the file *name* in *cwd* or above it, up to its root, in which *pattern* is found; None for none."""
+    def texts_upward(self, cwd: str, name: str) -> Iterator[tuple[str, str]]:
+        """Yield path and text of each file *name* in *cwd* and above it, up to its root.
+
+        Raises:
+            OSError: One of them can't be read.
+        """
         folder = cwd
         while self.holds(folder):
             file = f"{folder}/{name}"
-            try:
-                if os.path.isfile(file):
-                    with open(file, encoding="utf-8", errors="replace") as opened:
-                        if re.search(pattern, opened.read(1_000_000)):
-                            return file
-            except OSError:
-                return file  # what can't be read may hold anything
+            if os.path.isfile(file):
+                with open(file, encoding="utf-8", errors="replace") as opened:
+                    yield file, opened.read(1_000_000)
             if folder == "/":
                 break
             folder = folder[: folder.rfind("/")] or "/"
-        return None
 
 
 def _may_climb(part: str) -> bool:
