@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -12,50 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.demo_terminal import demo_terminals
 from tests.fakes.terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")]
 
-DEMO = Path(__file__).resolve().parents[1] / "fakes" / "repl_demo.py"
-READY = "scripted · ask"
 GUARD = 0.7
 Start = Callable[..., Terminal]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[Terminal] = []
-    project = tmp_path / "proj"
-    (project / "src").mkdir(parents=True)
-    (project / "src" / "app.py").write_text("x = 1\n")
-
-    def run(
-        *arguments: str, columns: int = 80, rows: int = 24, ready: str = READY, shell: bool = False, **env: str
-    ) -> Terminal:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "XUN_HOME": str(tmp_path / "xun"),
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            **env,
-        }
-        command = [sys.executable, str(DEMO), str(project), *arguments]
-        if shell:
-            environment["PS1"] = "$ "
-        line = ["bash", "--norc", "-i"] if shell else command
-        terminal = Terminal(line, env=environment, cwd=project, columns=columns, rows=rows)
-        started.append(terminal)
-        if shell:
-            terminal.send(shlex.join(command) + "\r")
-        if ready:
-            terminal.wait(ready)
-        return terminal
-
-    yield run
-    for terminal in started:
-        terminal.__exit__()
+    yield from demo_terminals(tmp_path)
 
 
 def test_the_prompt_takes_keys_before_anything_heavy_is_imported(start: Start, tmp_path: Path) -> None:
@@ -281,38 +248,6 @@ def test_t08_idle_costs_nothing(start: Start) -> None:
     before = terminal.cpu_seconds()
     terminal.read(4.0)
     assert terminal.cpu_seconds() - before <= 0.02
-
-
-def test_a_long_session_costs_no_more_than_a_short_one(start: Start) -> None:
-    terminal = start()
-    terminal.drawn = False
-    terminal.send("wait 3\r")
-    terminal.read(0.5)
-    before = terminal.cpu_seconds()
-    terminal.read(2.0)
-    spinner = terminal.cpu_seconds() - before
-    terminal.read(1.5)
-    memory = terminal.memory()
-    terminal.send("flood 300\r")
-    while b"end of flood" not in terminal.raw[-2_000:]:
-        terminal.read(0.2)
-    terminal.read(0.5)
-    assert terminal.memory() - memory < 40, "300 turns of 20 kB"
-    terminal.send("wait 3\r")
-    terminal.read(0.5)
-    before = terminal.cpu_seconds()
-    terminal.read(2.0)
-    assert terminal.cpu_seconds() - before <= 1.5 * spinner + 0.03
-    terminal.read(1.5)
-    before = terminal.cpu_seconds()
-    for char in "twenty characters ok":
-        terminal.send(char)
-        terminal.read(0.03)
-    assert (terminal.cpu_seconds() - before) / 20 < 0.05
-    terminal.send("\x1b[O\x1b[I")
-    before = terminal.cpu_seconds()
-    terminal.read(0.3)
-    assert terminal.cpu_seconds() - before < 0.2
 
 
 def test_an_error_of_ours_in_a_command_ends_nothing(start: Start) -> None:
