@@ -116,7 +116,8 @@ class Conversation(Stage):
         old, self.session, self.registry = self.session, session, registry
         self._unsubscribe()
         self._pump.clear()
-        self.journal.reset()
+        if old is not None:
+            self.journal.reset()  # what was said before the first session stays: warnings of the start
         self._transcript.reset()
         self._transcript.cwd = str(session.cwd)
         self._transcript.label = label_of(session)
@@ -261,6 +262,7 @@ class Conversation(Stage):
         """Show the last turns again; what was gone back over is not among them."""
         history = self.session.history() if self.session is not None else []
         if any(item.event.type == "rewound" for item in history):
+            self.journal.reset()
             self._keep(history)
         self._host.opened(lambda: self._redrawn(history))
 

@@ -136,10 +136,9 @@ class Stage:
             self._transcript.attach_files(request.agent, request.call_id, request.files)
 
     def _keep(self, history: Sequence[Envelope]) -> None:
-        """Begin the journal with the turns of *history* that still count."""
+        """Put the turns of *history* that still count into the journal."""
         from xun_cli.session.rewinding import live
 
-        self.journal.reset()
         for item in live(history):
             if item.turn:
                 self.journal.add_event(item.event, 0.0)

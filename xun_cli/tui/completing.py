@@ -67,9 +67,8 @@ class Completing:
         if self._composer.pasted:
             self._composer.pasted = False
             self.close()
-        elif self.open and text == self._own:
-            return
-        else:
+        elif text != self._own:
+            self._own = ""
             self.look()
 
     def look(self, *, choose: bool = False) -> None:
@@ -110,8 +109,7 @@ class Completing:
 
     def cancel(self) -> None:
         """Offer nothing, and put back what was typed."""
-        if self.chosen is not None:
-            self._put(self._typed)
+        self._put(self._typed)
         self.close()
 
     def move(self, by: int) -> None:
