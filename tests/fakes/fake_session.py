@@ -43,6 +43,7 @@ class FakeConfig:
     command_env: tuple[str, ...] = ()
     risk_enabled: bool = True
     risk_model: Any = None
+    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass

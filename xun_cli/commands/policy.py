@@ -7,8 +7,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from xun_cli.commands import policy_files, policy_ops
-from xun_cli.commands.arguments import BadArguments, file_argument, number, take_flags, words
+from xun_cli.commands import policy_files, policy_hosts, policy_log, policy_ops
+from xun_cli.commands.arguments import BadArguments, file_argument, take_flags, words
 from xun_cli.commands.output import CommandResult, Output, said, text
 from xun_cli.commands.policy_ops import Change
 from xun_cli.commands.registry import CommandContext, SlashCommand
@@ -19,24 +19,28 @@ if TYPE_CHECKING:
 _Form = Callable[[CommandContext, str], Awaitable[CommandResult]]
 
 USAGE: tuple[tuple[str, str], ...] = (
-    ("/policy [show] [commands|writes|all] [--builtin]", "what is allowed, numbered c1… and w1…"),
+    ("/policy [show] [commands|writes|hosts|all] [--builtin]", "what is allowed, numbered c1…, w1… and h1…"),
     ("/policy allow command TOKENS", "let a command run unasked: a prefix, such as npm test"),
     ("/policy allow write PATH [--dir]", "let a file, or all below a folder, be written unasked"),
     ("/policy remove command TOKENS|cN|GLOB [--all]", "take one back; a built-in one is left out for this session"),
     ("/policy remove write PATH|wN [--all]", "take one back"),
-    ("/policy reset [commands|writes|all] [--yes]", "only the built-in list again"),
+    ("/policy reset [commands|writes|hosts|all] [--yes]", "only the built-in list again"),
     ("/policy test COMMAND", "what would be asked, segment by segment; runs nothing"),
     ("/policy test --risk COMMAND", "the same, and what the risk assessment says"),
     ("/policy test-write PATH", "whether writing there asks"),
-    ("/policy log [n]", "the last decisions, and who made them"),
+    ("/policy log [n] [--all|--session ID]", "the last decisions, who made them, and what held them in"),
     ("/policy undo", "take back the last change of the lists"),
     ("/policy export [file] [--format toml|json]", "your entries into a file"),
     ("/policy import FILE [--merge|--replace] [--dry-run]", "entries from a file, after showing them"),
+    ("/policy allow host HOST", "let a host be fetched from unasked, such as docs.python.org"),
+    ("/policy remove host HOST|hN [--all]", "take one back"),
     ("/policy FORM --json", "the answer as JSON; before COMMAND for test"),
     ("/policy cmd_allowlist, cmd_allowlist_add, cmd_allowlist_remove", "other names for show, allow, remove command"),
     ("/policy path_allowlist, path_allowlist_add, path_allowlist_remove", "other names for show, allow, remove write"),
 )
 """Every form, for help and for a wrong one."""
+
+_LISTS = ("all", "commands", "writes", "hosts")
 
 
 def commands() -> list[SlashCommand]:
@@ -117,12 +121,13 @@ async def _show(ctx: CommandContext, rest: str) -> CommandResult:
     usage = USAGE[0][0]
     names, flags = take_flags(words(rest, usage), ("--builtin",), usage)
     what = names[0] if names else "all"
-    if what not in ("all", "commands", "writes") or len(names) > 1:
+    if what not in _LISTS or len(names) > 1:
         raise BadArguments(f"{rest!r} is no list. Usage: {usage}")
     risk = "on" if ctx.settings.risk.enabled else "off"
     confirm = "on" if ctx.session.agent.config.auto_confirm else "off"
     extra = f"auto_confirm {confirm} · risk assessment {risk}"
-    outputs = policy_ops.show(ctx.session.policy, what, builtin="--builtin" in flags, extra=extra)
+    hosts = ctx.session.agent.config.allowed_hosts
+    outputs = policy_ops.show(ctx.session.policy, what, builtin="--builtin" in flags, extra=extra, hosts=hosts)
     state = {name: value for name, value in ctx.session.policy.to_json().items() if name != "log"}
     return CommandResult(outputs, data=state)
 
@@ -137,8 +142,10 @@ async def _allow(ctx: CommandContext, rest: str) -> CommandResult:
             raise BadArguments(f"One path is needed; put one with blanks into quotes. Usage: {usage}")
         workspace = ctx.session.agent.workspace
         return _done(ctx, policy_ops.allow_write(policy, paths[0], workspace, directory="--dir" in flags))
+    if kind == "host":
+        return _done(ctx, policy_hosts.allow_host(policy, argument.strip()))
     if kind != "command":
-        raise BadArguments(f"/policy allow takes command or write first. Usage: {USAGE[1][0]}, or {USAGE[2][0]}")
+        raise BadArguments(f"/policy allow takes command, write or host first. Usage: {USAGE[1][0]}, or {USAGE[2][0]}")
     tokens = policy_ops.parse_command(argument, policy)
     from xun_policies.grants import is_wide
 
@@ -161,14 +168,16 @@ async def _remove(ctx: CommandContext, rest: str) -> CommandResult:
     if kind == "write":
         path = " ".join(words(wanted, USAGE[4][0]))
         return _done(ctx, policy_ops.remove_write(policy, path, ctx.session.agent.workspace, every=every))
-    raise BadArguments(f"/policy remove takes command or write first. Usage: {USAGE[3][0]}, or {USAGE[4][0]}")
+    if kind == "host":
+        return _done(ctx, policy_hosts.remove_host(policy, wanted, every=every))
+    raise BadArguments(f"/policy remove takes command, write or host first. Usage: {USAGE[3][0]}, or {USAGE[4][0]}")
 
 
 async def _reset(ctx: CommandContext, rest: str) -> CommandResult:
     usage = USAGE[5][0]
     names, flags = take_flags(words(rest, usage), ("--yes",), usage)
     what = names[0] if names else "all"
-    if what not in ("all", "commands", "writes") or len(names) > 1:
+    if what not in _LISTS or len(names) > 1:
         raise BadArguments(f"{rest!r} is no list. Usage: {usage}")
     lines = policy_ops.going(ctx.session.policy, what)
     if lines and "--yes" not in flags and not await ctx.confirm("Take all of this back?", "\n".join(lines)):
@@ -222,9 +231,12 @@ async def _test_write(ctx: CommandContext, rest: str) -> CommandResult:
 
 
 async def _log(ctx: CommandContext, rest: str) -> CommandResult:
-    count = number(rest, "The number of decisions", most=500) if rest else 20
-    records = [record.to_json() for record in list(ctx.session.policy.log)[-count:]]
-    return CommandResult((policy_ops.log(ctx.session.policy, count),), data=records)
+    usage = next(form for form, _ in USAGE if form.startswith("/policy log"))
+    count, session = policy_log.log_arguments(words(rest, usage), usage, ctx.session.id)
+    own = session == ctx.session.id
+    remembered = ctx.session.policy if own else None
+    rows, note = await asyncio.to_thread(policy_log.decisions, ctx.places.audit_file, count, session, remembered)
+    return CommandResult(policy_log.log_table(rows, note, every=not own), data=rows)
 
 
 async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
@@ -265,15 +277,17 @@ def complete(ctx: CommandContext, typed: str) -> list[str]:
     """Complete the forms of ``/policy`` and the entries of the lists."""
     policy = ctx.session.policy
     fixed = {
-        "allow ": ("command ", "write "),
-        "remove ": ("command ", "write "),
-        "show ": ("commands", "writes", "all", "--builtin"),
-        "reset ": ("commands", "writes", "all"),
+        "allow ": ("command ", "write ", "host "),
+        "remove ": ("command ", "write ", "host "),
+        "show ": ("commands", "writes", "hosts", "all", "--builtin"),
+        "reset ": ("commands", "writes", "hosts", "all"),
         "test ": ("--risk ",),
+        "log ": ("--all", "--session "),
     }
     commands_now = [policy_ops.command_text(entry.tokens) for entry in policy.command_allowlist]
     writes_now = [entry.path for entry in policy.write_allowlist]
-    lists = {"remove command ": commands_now, "remove write ": writes_now}
+    hosts_now = [entry.host for entry in policy.host_allowlist]
+    lists = {"remove command ": commands_now, "remove write ": writes_now, "remove host ": hosts_now}
     lists |= {"cmd_allowlist_remove ": commands_now, "path_allowlist_remove ": writes_now}
     for head, options in (*lists.items(), *fixed.items()):
         if typed.startswith(head):

@@ -15,6 +15,7 @@ from xun_cli.commands.policy_ops import Change, describe, now
 
 if TYPE_CHECKING:
     from xun_policies.grants import CommandEntry
+    from xun_policies.hosts import HostEntry
     from xun_policies.policy_file import PolicyFile
     from xun_policies.store import PolicyState
     from xun_policies.writes import WriteEntry
@@ -123,12 +124,14 @@ class ImportPlan:
         commands: All command entries afterwards.
         writes: All write entries afterwards.
         excluded: All excluded built-in prefixes afterwards.
+        hosts: All host entries afterwards.
     """
 
     lines: tuple[str, ...]
     commands: tuple[CommandEntry, ...]
     writes: tuple[WriteEntry, ...]
     excluded: tuple[str, ...]
+    hosts: tuple[HostEntry, ...]
 
 
 def plan_import(policy: PolicyState, source: PolicyFile, *, replacing: bool = False) -> ImportPlan:
@@ -145,14 +148,24 @@ def plan_import(policy: PolicyState, source: PolicyFile, *, replacing: bool = Fa
         known = old_writes.get(path.path)
         keeps = known is not None and (known.directory == path.directory or (known.directory and not replacing))
         writes[path.path] = known if known is not None and keeps else replace(path, when=stamp)
+    old_hosts = {entry.host: entry for entry in policy.host_allowlist}
+    hosts = {} if replacing else dict(old_hosts)
+    for place in source.hosts:
+        hosts[place.host] = old_hosts.get(place.host) or replace(place, when=stamp)
     excluded = set(source.excluded) if replacing else policy.excluded | set(source.excluded)
-    before = set(describe(old_commands.values(), old_writes.values(), policy.excluded))
-    after = set(describe(commands.values(), writes.values(), excluded))
+    before = set(describe(old_commands.values(), old_writes.values(), policy.excluded, old_hosts.values()))
+    after = set(describe(commands.values(), writes.values(), excluded, hosts.values()))
     lines = [f"- {line}" for line in sorted(before - after)] + [f"+ {line}" for line in sorted(after - before)]
-    return ImportPlan(tuple(lines), tuple(commands.values()), tuple(writes.values()), tuple(sorted(excluded)))
+    return ImportPlan(
+        tuple(lines),
+        tuple(commands.values()),
+        tuple(writes.values()),
+        tuple(sorted(excluded)),
+        tuple(hosts.values()),
+    )
 
 
 def apply_import(policy: PolicyState, plan: ImportPlan) -> Change:
     """Take the entries of *plan*; ``/policy undo`` takes them back."""
-    policy.replace_lists(plan.commands, plan.writes, plan.excluded)
+    policy.replace_lists(plan.commands, plan.writes, plan.excluded, plan.hosts)
     return Change((text("Taken:", *plan.lines),), "import", "all", "; ".join(plan.lines))

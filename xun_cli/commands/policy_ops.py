@@ -18,6 +18,7 @@ from xun_cli.commands.output import Output, table, text
 if TYPE_CHECKING:
     from xun_cli.session.session import Session
     from xun_policies.commands import CommandEntry, CommandScope, CommandVerdict
+    from xun_policies.hosts import HostEntry
     from xun_policies.store import PolicyState
     from xun_policies.workspace import ResolvedPath, Workspace
     from xun_policies.writes import WriteEntry
@@ -90,20 +91,27 @@ def builtin_prefixes() -> list[tuple[str, ...]]:
     return sorted({rule.prefix for found in defaults.rules().values() for rule in found} | defaults.versions())
 
 
-def show(policy: PolicyState, what: str = "all", *, builtin: bool = False, extra: str = "") -> tuple[Output, ...]:
-    """Return the lists: ``c1…`` for commands, ``w1…`` for writes, and the modes.
+def show(
+    policy: PolicyState, what: str = "all", *, builtin: bool = False, extra: str = "", hosts: Sequence[str] = ()
+) -> tuple[Output, ...]:
+    """Return the lists: ``c1…`` for commands, ``w1…`` for writes, ``h1…`` for hosts, and the modes.
 
     Args:
         policy: The permissions.
-        what: commands, writes or all.
+        what: commands, writes, hosts or all.
         builtin: List the built-in commands too.
         extra: More facts for the line of modes.
+        hosts: Hosts that the settings allow.
     """
     outputs: list[Output] = []
     if what in ("all", "commands"):
         outputs += _show_commands(policy, builtin)
     if what in ("all", "writes"):
         outputs.append(_show_writes(policy))
+    if what in ("all", "hosts"):
+        from xun_cli.commands.policy_hosts import show_hosts
+
+        outputs.append(show_hosts(policy, hosts))
     if what == "all":
         auto = f"auto {policy.auto_remaining}" if policy.auto_remaining else "auto off"
         outputs.append(text(f"mode {policy.mode} · {auto}{' · ' + extra if extra else ''}"))
@@ -112,10 +120,10 @@ def show(policy: PolicyState, what: str = "all", *, builtin: bool = False, extra
 
 def _show_commands(policy: PolicyState, builtin: bool) -> list[Output]:
     rows = [
-        (f"c{at}", entry.text, "only this" if entry.exact else "and more", *_origin(entry, policy.command_allowlist))
+        (f"c{at}", entry.text, "only this" if entry.exact else "and more", *origin(entry, policy.command_allowlist))
         for at, entry in enumerate(policy.command_allowlist, 1)
     ]
-    outputs = [_list("Commands that run unasked, besides the built-in ones", rows, "none granted")]
+    outputs = [listed("Commands that run unasked, besides the built-in ones", rows, "none granted")]
     known = builtin_prefixes()
     left_out = sorted(policy.excluded)
     if builtin:
@@ -140,18 +148,20 @@ def _by_program(prefixes: Sequence[tuple[str, ...]], excluded: Collection[str]) 
 
 def _show_writes(policy: PolicyState) -> Output:
     rows = [
-        (f"w{at}", entry.path, "and below" if entry.directory else "only this", *_origin(entry, policy.write_allowlist))
+        (f"w{at}", entry.path, "and below" if entry.directory else "only this", *origin(entry, policy.write_allowlist))
         for at, entry in enumerate(policy.write_allowlist, 1)
     ]
-    return _list("Paths that are written unasked", rows, "none granted")
+    return listed("Paths that are written unasked", rows, "none granted")
 
 
-def _origin(entry: Any, entries: Any) -> tuple[str, str, str]:
+def origin(entry: Any, entries: Any) -> tuple[str, str, str]:
+    """Return who made *entry* of the list *entries*, when, and how often it was used, as texts."""
     used = entries.used(entry)
     return entry.source, _when(entry.when), f"used {used}x" if used else "not used yet"
 
 
-def _list(title: str, rows: Sequence[tuple[str, ...]], none: str) -> Output:
+def listed(title: str, rows: Sequence[tuple[str, ...]], none: str) -> Output:
+    """Return *rows* under *title* and their number, or what there is without rows."""
     return table((), rows, f"{title} ({len(rows)}):") if rows else text(f"{title}: {none}.")
 
 
@@ -190,7 +200,7 @@ def remove_command(policy: PolicyState, typed: str, *, every: bool = False) -> C
         BadArguments: Nothing matches, or several do and *every* is false.
     """
     entries = list(policy.command_allowlist)
-    at = _numbered(typed, "c", len(entries))
+    at = numbered(typed, "c", len(entries))
     if at is not None:
         chosen, built = [entries[at]], []
     else:
@@ -204,7 +214,7 @@ def remove_command(policy: PolicyState, typed: str, *, every: bool = False) -> C
             # The same words as a built-in entry: what the user made goes first.
             built = []
     names = [command_text(entry.tokens) for entry in chosen] + [command_text(tokens) for tokens in built]
-    _require_some(names, typed, every, "command", "/policy show --builtin")
+    require_some(names, typed, every, "command", "/policy show --builtin")
     policy.snapshot()
     for entry in chosen:
         policy.command_allowlist.remove(entry.tokens, entry.exact)
@@ -249,21 +259,26 @@ def remove_write(policy: PolicyState, typed: str, workspace: Workspace, *, every
         BadArguments: Nothing matches, or several do and *every* is false.
     """
     entries = list(policy.write_allowlist)
-    at = _numbered(typed, "w", len(entries))
+    at = numbered(typed, "w", len(entries))
     if at is not None:
         chosen = [entries[at]]
     else:
         real = str(workspace.resolve(typed, raise_on_invalid=False).path)
         chosen = [entry for entry in entries if entry.path == real or fnmatch.fnmatchcase(entry.path, typed)]
     names = [entry.path for entry in chosen]
-    _require_some(names, typed, every, "path", "/policy show writes")
+    require_some(names, typed, every, "path", "/policy show writes")
     policy.snapshot()
     for entry in chosen:
         policy.write_allowlist.remove(entry.path)
     return Change((text(*(f"Removed: {name}" for name in names)),), "remove", "writes", "; ".join(names))
 
 
-def _numbered(typed: str, letter: str, count: int) -> int | None:
+def numbered(typed: str, letter: str, count: int) -> int | None:
+    """Return the index that *typed*, such as ``c2``, means; None when it is no number of that list.
+
+    Raises:
+        BadArguments: There is no such entry.
+    """
     if not (typed[:1] == letter and typed[1:].isdecimal()):
         return None
     at = int(typed[1:])
@@ -285,7 +300,12 @@ def _matches(tokens: Sequence[str], typed: str) -> bool:
     )
 
 
-def _require_some(names: list[str], typed: str, every: bool, what: str, where: str) -> None:
+def require_some(names: list[str], typed: str, every: bool, what: str, where: str) -> None:
+    """Return when *names* is what *typed* can mean.
+
+    Raises:
+        BadArguments: Nothing matches, or several do and *every* is false.
+    """
     if not typed:
         raise BadArguments(f"There is no {what} to remove: give its text, its number or a pattern.")
     if not names:
@@ -294,7 +314,12 @@ def _require_some(names: list[str], typed: str, every: bool, what: str, where: s
         raise BadArguments(f"{typed!r} matches {len(names)}: {', '.join(names[:8])}. Add --all to remove them all.")
 
 
-def describe(commands: Iterable[CommandEntry], writes: Iterable[WriteEntry], excluded: Iterable[str]) -> list[str]:
+def describe(
+    commands: Iterable[CommandEntry],
+    writes: Iterable[WriteEntry],
+    excluded: Iterable[str],
+    hosts: Iterable[HostEntry] = (),
+) -> list[str]:
     """Return entries as lines, one each, for previews and differences."""
     from xun_policies.grants import is_wide
 
@@ -303,21 +328,23 @@ def describe(commands: Iterable[CommandEntry], writes: Iterable[WriteEntry], exc
         how = " (only this)" if entry.exact else "  (!) allows nearly anything" if is_wide(entry.tokens) else ""
         lines.append(f"command  {entry.text}{how}")
     lines += [f"excluded {name}" for name in sorted(excluded)]
-    return lines + [f"write    {entry.path}{' and below' if entry.directory else ''}" for entry in writes]
+    lines += [f"write    {entry.path}{' and below' if entry.directory else ''}" for entry in writes]
+    return lines + [f"host     {entry.host}" for entry in hosts]
 
 
 def going(policy: PolicyState, what: str) -> list[str]:
-    """Return what a reset of *what* (commands, writes, all) takes away, as lines."""
+    """Return what a reset of *what* (commands, writes, hosts, all) takes away, as lines."""
     commands = what in ("all", "commands")
     return describe(
         policy.command_allowlist if commands else (),
         policy.write_allowlist if what in ("all", "writes") else (),
         policy.excluded if commands else (),
+        policy.host_allowlist if what in ("all", "hosts") else (),
     )
 
 
 def reset(policy: PolicyState, what: str) -> Change:
-    """Go back to the built-in commands and to no granted path."""
+    """Go back to the built-in commands, and to no granted path or host."""
     lines = going(policy, what)
     if not lines:
         return Change((text("There is nothing to reset: only the built-in list is in force."),))
@@ -327,6 +354,8 @@ def reset(policy: PolicyState, what: str) -> Change:
         policy.excluded.clear()
     if what in ("all", "writes"):
         policy.write_allowlist.clear()
+    if what in ("all", "hosts"):
+        policy.host_allowlist.clear()
     return Change((text("Gone:", *lines),), "reset", what, "; ".join(lines))
 
 
@@ -402,20 +431,3 @@ def _write_verdict(resolved: ResolvedPath, exists: bool, granted: bool, mode: st
     if not exists:
         return "ALLOW, a new file is not asked about (replacing, moving or deleting one is)."
     return "ASK, it exists and nothing grants it."
-
-
-def log(policy: PolicyState, count: int = 20) -> Output:
-    """Return the last decisions, newest last."""
-    records = list(policy.log)[-count:]
-    if not records:
-        return text("No decision yet in this session.")
-    rows = [
-        (_when(item.when)[-5:], item.tool, _short(item.subject), item.decision, item.source, item.rule, item.risk)
-        for item in records
-    ]
-    return table(("time", "tool", "what", "decision", "by", "rule", "risk"), rows)
-
-
-def _short(subject: str, most: int = 60) -> str:
-    line = subject.replace("\n", "⏎")
-    return line if len(line) <= most else line[: most - 1] + "…"

@@ -88,6 +88,9 @@ def _policy_rows(policy: PolicyState) -> list[Row]:
     for at, path in enumerate(writes, 1):
         how = "everything below it" if path.directory else "only this file"
         rows.append(_entry_row(f"w{at}", "write", path.path, how, path, writes.used(path)))
+    hosts = policy.host_allowlist
+    for at, place in enumerate(hosts, 1):
+        rows.append(_entry_row(f"h{at}", "host", place.host, "this host and port", place, hosts.used(place)))
     for name in sorted(policy.excluded):
         rows.append(Row("", f"{name}  (built in, left out)", ("–", "command", "")))
     return rows

@@ -187,7 +187,7 @@ class Viewing:
 
     def _remove(self, number: str) -> str:
         """Take the entry c2, w1, ... back, as /policy remove does."""
-        from xun_cli.commands import policy_ops
+        from xun_cli.commands import policy_hosts, policy_ops
 
         session = self._conversation.session
         if session is None:
@@ -195,6 +195,8 @@ class Viewing:
         policy = session.policy
         if number.startswith("c"):
             change = policy_ops.remove_command(policy, number)
+        elif number.startswith("h"):
+            change = policy_hosts.remove_host(policy, number)
         else:
             change = policy_ops.remove_write(policy, number, session.agent.workspace)
         policy_ops.emit_change(session, policy, change.op, change.list, change.entry)

@@ -46,7 +46,7 @@ def run(word: str, argv: list[str]) -> int:
     add_folder(parser)
     parser.add_argument("-s", "--session", metavar="ID", help="of a saved session (default: of a new one)")
     if word == "show":
-        parser.add_argument("what", nargs="?", choices=("commands", "writes", "all"), default="all")
+        parser.add_argument("what", nargs="?", choices=("commands", "writes", "hosts", "all"), default="all")
         parser.add_argument("--builtin", action="store_true", help="with the built-in prefixes (default: their number)")
         parser.add_argument("--json", action="store_true", help="as JSON (default: off)")
     elif word == "export":
@@ -94,7 +94,8 @@ def _show(found: Namespace, target: _Target) -> int:
     if found.json:
         print_json(target.state.to_json(), indent=2)
         return 0
-    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin))
+    hosts = () if target.session else target.settings.tools.allowed_hosts
+    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin, hosts=hosts))
     return 0
 
 
@@ -127,7 +128,7 @@ def _import(found: Namespace, target: _Target) -> int:
     if target.session is not None:
         _into_session(target.session, target.state, plan)
     else:
-        _into_settings(target.places.config_file, plan)
+        _into_settings(target, plan)
     print_text(f"Taken into {where}.")
     return 0
 
@@ -139,20 +140,27 @@ def _agreed(question: str) -> bool:
 
 
 def _into_session(path: Path, state: PolicyState, plan: policy_files.ImportPlan) -> None:
-    change = policy_files.apply_import(state, plan)
+    record_change(path, state, policy_files.apply_import(state, plan), "import")
+
+
+def record_change(path: Path, state: PolicyState, change: policy_ops.Change, source: str) -> None:
+    """Append *change*, after which the policy is *state*, to the session stored at *path*.
+
+    Raises:
+        SessionError: Another xun has it open, or it can't be written.
+    """
     store = SessionStore.open(path)
     try:
         seq = max((item.seq for item in store.load().envelopes), default=0) + 1
-        event = PolicyChanged(
-            op=change.op, list=change.list, entry=change.entry, source="import", state=state.to_json()
-        )
+        event = PolicyChanged(op=change.op, list=change.list, entry=change.entry, source=source, state=state.to_json())
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         store.append(Envelope(seq, stamp, store.id, None, event))
     finally:
         store.close()
 
 
-def _into_settings(path: Path, plan: policy_files.ImportPlan) -> None:
+def _into_settings(target: _Target, plan: policy_files.ImportPlan) -> None:
+    path = target.places.config_file
     exact = [entry.text for entry in plan.commands if entry.exact]
     if exact:
         raise ConfigError(
@@ -162,6 +170,9 @@ def _into_settings(path: Path, plan: policy_files.ImportPlan) -> None:
     set_value(path, "policy.commands.allow", [join_words(entry.tokens) for entry in plan.commands])
     set_value(path, "policy.commands.exclude", sorted(plan.excluded))
     set_value(path, "policy.writes.allow", [entry.path for entry in plan.writes])
+    if plan.hosts:
+        hosts = [*target.settings.tools.allowed_hosts, *(entry.host for entry in plan.hosts)]
+        set_value(path, "tools.allowed_hosts", list(dict.fromkeys(hosts)))
 
 
 def _test_write(found: Namespace, target: _Target) -> int:

@@ -353,7 +353,7 @@ async def test_the_specifications_own_names(ctx: CommandContext, session: FakeSe
 async def test_a_wrong_form_names_the_nearest(ctx: CommandContext) -> None:
     assert "/policy reset" in await shown(ctx, "/policy rest")
     assert "/help policy" in await shown(ctx, "/policy zzz")
-    assert "command or write" in await shown(ctx, "/policy allow npm test")
+    assert "command, write or host" in await shown(ctx, "/policy allow npm test")
     assert "command or write" in await shown(ctx, "/policy remove npm test")
 
 

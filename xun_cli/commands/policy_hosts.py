@@ -1,0 +1,80 @@
+"""Hosts that a session may fetch from unasked: granted, taken back, shown."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xun_cli.commands.arguments import BadArguments
+from xun_cli.commands.output import Output, text
+from xun_cli.commands.policy_ops import Change, listed, now, numbered, origin, require_some
+
+if TYPE_CHECKING:
+    from xun_policies.store import PolicyState
+
+
+def place_of(typed: str) -> str:
+    """Return the host that *typed* names, a host or a URL, as an entry has it: ``example.com`` or ``example.com:8080``.
+
+    Raises:
+        BadArguments: It names none.
+    """
+    from xun.errors import ToolError
+    from xun_builtin_tools.web.target import parse
+
+    if not typed:
+        raise BadArguments("There is no host to allow. Usage: /policy allow host HOST, such as docs.python.org")
+    # Without a scheme, the usual port of either is the host itself.
+    url = typed if "://" in typed else f"{'http' if typed.endswith(':80') else 'https'}://{typed}"
+    try:
+        target = parse(url)
+    except ToolError as exc:
+        raise BadArguments(f"{typed!r} names no host: {exc}") from None
+    if "://" not in typed and target.path != "/":
+        raise BadArguments(f"{typed!r} is more than a host; a grant covers {target.place} with all its paths.")
+    if any(char in target.place for char in "*?"):
+        raise BadArguments(f"{typed!r} is a pattern; each host is granted by itself.")
+    return target.place
+
+
+def show_hosts(policy: PolicyState, configured: Sequence[str] = ()) -> Output:
+    """Return the list, ``h1…``; *configured* are hosts that the settings allow."""
+    rows = [
+        (f"h{at}", entry.host, "this host", *origin(entry, policy.host_allowlist))
+        for at, entry in enumerate(policy.host_allowlist, 1)
+    ]
+    rows += [("", host, "this host", "tools.allowed_hosts", "", "") for host in configured]
+    return listed("Hosts that are fetched from unasked", rows, "none granted")
+
+
+def allow_host(policy: PolicyState, typed: str, *, source: str = "user") -> Change:
+    """Add a host; doing it twice changes nothing.
+
+    Raises:
+        BadArguments: It is no host.
+    """
+    place = place_of(typed)
+    if policy.host_allowlist.covers(place) is not None:
+        return Change((text(f"{place} is granted already."),))
+    policy.snapshot()
+    policy.host_allowlist.add(place, source, now())
+    shown = f"{place} is now fetched from unasked in this session; hosts below it and other ports still ask."
+    return Change((text(shown),), "add", "hosts", place)
+
+
+def remove_host(policy: PolicyState, typed: str, *, every: bool = False) -> Change:
+    """Remove by host, by number (``h1``) or by a glob.
+
+    Raises:
+        BadArguments: Nothing matches, or several do and *every* is false.
+    """
+    entries = list(policy.host_allowlist)
+    at = numbered(typed, "h", len(entries))
+    chosen = [entries[at]] if at is not None else [e for e in entries if fnmatch.fnmatchcase(e.host, typed.lower())]
+    names = [entry.host for entry in chosen]
+    require_some(names, typed, every, "host", "/policy show hosts")
+    policy.snapshot()
+    for entry in chosen:
+        policy.host_allowlist.remove(entry.host)
+    return Change((text(*(f"Removed: {name}" for name in names)),), "remove", "hosts", "; ".join(names))
