@@ -23,7 +23,7 @@ def normalise(history: Sequence[Message]) -> list[Message]:
     Every call is answered exactly once, directly after it and in order; results of unknown calls
     are dropped, and what came between a call and its result follows the results. Ids are unique;
     names hold only letters, digits, ``_`` and ``-``; arguments are the text of a JSON object; no
-    text holds a lone surrogate; there is no assistant message without text and calls.
+    text holds a lone surrogate; there is no assistant message of blanks alone and without calls.
     """
     return _normal(history, set())
 
@@ -81,7 +81,7 @@ def _normal(history: Sequence[Message], used: set[str]) -> list[Message]:
 
 def _step(message: Message, results: dict[str, list[Message]], used: set[str]) -> list[Message]:
     if not message.tool_calls:
-        return [_clean(message)] if message.text else []
+        return [_clean(message)] if message.text.strip() else []
     calls: list[ToolCall] = []
     answers: list[Message] = []
     for call in message.tool_calls:

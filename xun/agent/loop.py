@@ -82,7 +82,8 @@ class Run(Fitting):
         self._check = None if schema is None else SchemaCheck(schema, agent.config.schema_attempts)
         self._reply: ModelReply | None = None
         self._partial: list[str] = []
-        self._call_ids: set[str] = set()
+        # Also those of earlier turns: events and results are told apart by id in the whole conversation.
+        self._call_ids = {call.id for message in agent.history for call in message.tool_calls}
         self._bad_in_row = 0
         self.ledger = Ledger()
         self._circling = Circling(agent.config.max_equal_steps, agent.config.max_failed_steps)

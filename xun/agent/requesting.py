@@ -95,6 +95,8 @@ class Requesting:
             self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning),
             self._usage_event(reply.usage),
         ]
+        if not reply.text.strip() and not reply.tool_calls:
+            events.append(self._event(Notice, level="warning", text="The model's answer is empty: ask again."))
         if reply.finish_reason not in COMPLETE:
             events.append(self._event(Notice, level="warning", text=f"The reply was cut ({reply.finish_reason})."))
         return events

@@ -7,7 +7,7 @@ import contextlib
 import inspect
 import json
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -64,7 +64,7 @@ class Signature:
         from pydantic import ConfigDict, create_model
         from pydantic.errors import PydanticUserError
 
-        config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+        config = ConfigDict(extra="forbid", strict=True, protected_namespaces=(), allow_inf_nan=False)
         fields: dict[str, Any] = {
             name: _field(param, name) for param, name in zip(self.params, self.field_names, strict=True)
         }
@@ -144,9 +144,12 @@ class Signature:
         """
         text = arguments if isinstance(arguments, str) else as_json_text(self.tool, arguments)
         try:
-            return cast("BaseModel", self._validate(text, strict=True))
+            model = cast("BaseModel", self._validate(text, strict=True))
         except ValueError as exc:
             return self._second_try(text, exc)
+        if text is arguments and _may_repeat(text, self.params):
+            decode_object(self.tool, text)
+        return model
 
     def _second_try(self, text: str, refused: Any) -> BaseModel:
         """Validate again with lists that came as text and lone surrogates; a good call is decoded once only."""
@@ -245,7 +248,7 @@ def decode_object(tool: str, text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as exc:
         raise ToolCallFormatError(
             f"Tool {tool}: the arguments are not valid JSON ({exc}); the tool did not run. Send one JSON object."
@@ -253,6 +256,24 @@ def decode_object(tool: str, text: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise _no_object(tool, data)
     return data
+
+
+def _may_repeat(text: str, params: Sequence[Param]) -> bool:
+    """Tell cheaply whether a parameter could be there twice: readers differ in which of the two they take."""
+    return '"\\u' in text or any(text.count(f'"{param.name}"') > 1 for param in params)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice[:60]!r} is there twice")
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value of JSON")
 
 
 def _no_object(tool: str, data: object) -> ToolCallFormatError:
