@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xun_cli.commands.arguments import BadArguments
 from xun_cli.commands.output import Output, text
-from xun_cli.commands.policy_ops import Change, listed, now, numbered, origin, require_some
+from xun_cli.commands.policy_ops import HERE, Change, listed, now, numbered, origin, require_some
 
 if TYPE_CHECKING:
     from xun_policies.store import PolicyState
@@ -48,7 +48,7 @@ def show_hosts(policy: PolicyState, configured: Sequence[str] = ()) -> Output:
     return listed("Hosts that are fetched from unasked", rows, "none granted")
 
 
-def allow_host(policy: PolicyState, typed: str, *, source: str = "user") -> Change:
+def allow_host(policy: PolicyState, typed: str, *, source: str = "user", where: str = HERE) -> Change:
     """Add a host; doing it twice changes nothing.
 
     Raises:
@@ -59,7 +59,7 @@ def allow_host(policy: PolicyState, typed: str, *, source: str = "user") -> Chan
         return Change((text(f"{place} is granted already."),))
     policy.snapshot()
     policy.host_allowlist.add(place, source, now())
-    shown = f"{place} is now fetched from unasked in this session; hosts below it and other ports still ask."
+    shown = f"{place} is now fetched from unasked {where}; hosts below it and other ports still ask."
     return Change((text(shown),), "add", "hosts", place)
 
 

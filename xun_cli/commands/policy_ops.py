@@ -169,7 +169,11 @@ def _when(stamp: str) -> str:
     return stamp[:16].replace("T", " ")
 
 
-def allow_command(policy: PolicyState, tokens: tuple[str, ...], *, source: str = "user") -> Change:
+HERE = "in this session"
+"""Where a change of a session's permissions holds."""
+
+
+def allow_command(policy: PolicyState, tokens: tuple[str, ...], *, source: str = "user", where: str = HERE) -> Change:
     """Add a prefix; doing it twice changes nothing. A built-in one that was excluded comes back."""
     shown = command_text(tokens)
     if " ".join(tokens) in policy.excluded:
@@ -182,7 +186,7 @@ def allow_command(policy: PolicyState, tokens: tuple[str, ...], *, source: str =
         return Change((text(f"{shown} is granted already."),))
     policy.snapshot()
     policy.command_allowlist.add(tokens, source=source, when=now())
-    lines = [f"{shown} and whatever follows it now runs unasked in this session."]
+    lines = [f"{shown} and whatever follows it now runs unasked {where}."]
     if tokens in builtin_prefixes():
         lines.append("It is built in as well; what you granted is not held back by the guards of its options.")
     return Change((text(*lines),), "add", "commands", shown)
@@ -225,7 +229,13 @@ def remove_command(policy: PolicyState, typed: str, *, every: bool = False) -> C
 
 
 def allow_write(
-    policy: PolicyState, path: str, workspace: Workspace, *, directory: bool, source: str = "user"
+    policy: PolicyState,
+    path: str,
+    workspace: Workspace,
+    *,
+    directory: bool,
+    source: str = "user",
+    where: str = HERE,
 ) -> Change:
     """Add a path, by what it really is; *directory* covers all below it.
 
@@ -248,7 +258,7 @@ def allow_write(
     policy.snapshot()
     policy.write_allowlist.add(str(resolved.path), directory, source, now())
     below = " and everything below it" if directory else ""
-    shown = f"{resolved.display}{below} is now written unasked in this session. Protected paths still ask."
+    shown = f"{resolved.display}{below} is now written unasked {where}. Protected paths still ask."
     return Change((text(shown),), "add", "writes", str(resolved.path))
 
 

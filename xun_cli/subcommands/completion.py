@@ -11,7 +11,7 @@ from xun_cli.usage import COMMANDS
 
 WORDS = {
     "sessions": ("list", "show", "export", "delete"),
-    "policy": ("show", "test", "test-write", "export", "import"),
+    "policy": ("show", "test", "test-write", "allow", "remove", "log", "export", "import"),
     "tools": ("check",),
     "mcp": ("serve",),
     "config": ("show", "path", "set", "check"),

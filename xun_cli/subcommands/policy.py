@@ -28,6 +28,9 @@ usage: xun policy test [-C DIR] COMMAND...   explain the gate's answer; runs not
        xun policy show [--builtin] [-s ID]   the lists; -s: of a saved session
        xun policy export [FILE] [-s ID]      user-made entries as TOML  (default: stdout)
        xun policy import FILE [--dry-run]    check FILE and add it to your settings
+       xun policy allow KIND ENTRY [-s ID]   KIND: command, write, host; into your settings
+       xun policy remove KIND ENTRY [-s ID]  take it back; -s: of a saved session
+       xun policy log [N] [-s ID] [--json]   the last decisions, of all sessions or one
 
 One COMMAND argument is taken as it is; several are joined as a shell would quote them.
 test: exit 0 = would run unasked, 4 = would be assessed. -C DIR: where  (default: .)
@@ -44,14 +47,43 @@ def main(argv: list[str]) -> int:
             return 0
         if word == "test":
             return _test(rest[1:], folder)
+        if word in ("allow", "remove", "log", *_ALIASES):
+            return _change(word, rest[1:], folder)
         if word in ("show", "export", "import", "test-write"):
             from xun_cli.subcommands.policy_lists import run
 
             return run(word, [*(["-C", folder] if folder else []), *rest[1:]])
     except UsageError as error:
         return usage_error(str(error), "xun policy")
-    known = "test, test-write, show, export, import"
+    known = "test, test-write, show, allow, remove, log, export, import"
     return usage_error(f'"{word}" is none of {known}' if word else f"one of {known} is missing", "xun policy")
+
+
+_ALIASES = (
+    "cmd_allowlist",
+    "cmd_allowlist_add",
+    "cmd_allowlist_remove",
+    "path_allowlist",
+    "path_allowlist_add",
+    "path_allowlist_remove",
+)
+
+
+def _change(word: str, argv: list[str], folder: str) -> int:
+    from xun_cli.subcommands import policy_changes, policy_lists
+
+    options, rest = _leading_options(argv)
+    word, *kind = policy_changes.ALIASES.get(word, (word,))
+    given = [*(["-C", folder] if folder and word != "log" else []), *options, *kind, *rest]
+    return (policy_lists.run if word == "show" else policy_changes.run)(word, given)
+
+
+def _leading_options(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Part the options before the first word from the rest, so that an alias can put its own word between them."""
+    at = 0
+    while at < len(argv) and argv[at].startswith("-"):
+        at += 2 if argv[at] in ("-C", "-s", "--session") else 1
+    return argv[:at], argv[at:]
 
 
 def _leading_folder(argv: list[str]) -> tuple[str, list[str]]:

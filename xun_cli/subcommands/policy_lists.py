@@ -32,7 +32,9 @@ NOT_CONFIGURED = 3
 
 
 @dataclass(slots=True)
-class _Target:
+class Target:
+    """What a command works on: the permissions of a new session, or of a stored one."""
+
     places: Places
     settings: Settings
     workspace: Workspace
@@ -61,7 +63,7 @@ def run(word: str, argv: list[str]) -> int:
         parser.add_argument("path", metavar="PATH")
     found = parser.parse_args(argv)
     try:
-        target = _target(found)
+        target = target_of(found)
         try:
             return _WORDS[word](found, target)
         finally:
@@ -72,7 +74,13 @@ def run(word: str, argv: list[str]) -> int:
         return fail(COMMAND, error)
 
 
-def _target(found: Namespace) -> _Target:
+def target_of(found: Namespace) -> Target:
+    """Return the permissions that the folder and the session of *found* name.
+
+    Raises:
+        ConfigError: A setting is wrong.
+        SessionError: There is no such session.
+    """
     places = Places.from_environment()
     settings = load_settings(places, StartOptions(cwd=found.folder))
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
@@ -87,10 +95,10 @@ def _target(found: Namespace) -> _Target:
         fill_commands(state, settings)
         fill_writes(state, settings, workspace)
         state.mode = settings.mode
-    return _Target(places, settings, workspace, state, session)
+    return Target(places, settings, workspace, state, session)
 
 
-def _show(found: Namespace, target: _Target) -> int:
+def _show(found: Namespace, target: Target) -> int:
     if found.json:
         print_json(target.state.to_json(), indent=2)
         return 0
@@ -99,7 +107,7 @@ def _show(found: Namespace, target: _Target) -> int:
     return 0
 
 
-def _export(found: Namespace, target: _Target) -> int:
+def _export(found: Namespace, target: Target) -> int:
     form: policy_files.Kind = found.format or ("json" if found.file.endswith(".json") else "toml")
     content = policy_files.export(target.state, form, Path(target.workspace.workdir))
     if found.file == "-":
@@ -111,7 +119,7 @@ def _export(found: Namespace, target: _Target) -> int:
     return 0
 
 
-def _import(found: Namespace, target: _Target) -> int:
+def _import(found: Namespace, target: Target) -> int:
     source = policy_files.read(Path(found.file).expanduser().absolute(), Path(target.workspace.workdir))
     plan = policy_files.plan_import(target.state, source, replacing=found.replace)
     if not plan.lines:
@@ -123,7 +131,7 @@ def _import(found: Namespace, target: _Target) -> int:
     if found.dry_run:
         print_text(f"Nothing is changed (--dry-run); it would go into {where}.")
         return 0
-    if not found.yes and not _agreed(f"Take this into {where}? [y/N] "):
+    if not found.yes and not agreed(f"Take this into {where}? [y/N] "):
         return fail(COMMAND, "nothing is changed; add --yes where nobody can answer")
     if target.session is not None:
         _into_session(target.session, target.state, plan)
@@ -133,7 +141,8 @@ def _import(found: Namespace, target: _Target) -> int:
     return 0
 
 
-def _agreed(question: str) -> bool:
+def agreed(question: str) -> bool:
+    """Ask on the terminal; no where there is none."""
     if not sys.stdin.isatty():
         return False
     return input(question).strip().lower() in ("y", "yes")
@@ -159,7 +168,7 @@ def record_change(path: Path, state: PolicyState, change: policy_ops.Change, sou
         store.close()
 
 
-def _into_settings(target: _Target, plan: policy_files.ImportPlan) -> None:
+def _into_settings(target: Target, plan: policy_files.ImportPlan) -> None:
     path = target.places.config_file
     exact = [entry.text for entry in plan.commands if entry.exact]
     if exact:
@@ -175,13 +184,13 @@ def _into_settings(target: _Target, plan: policy_files.ImportPlan) -> None:
         set_value(path, "tools.allowed_hosts", list(dict.fromkeys(hosts)))
 
 
-def _test_write(found: Namespace, target: _Target) -> int:
+def _test_write(found: Namespace, target: Target) -> int:
     path = os.path.join(target.workspace.workdir, os.path.expanduser(found.path))
     print_outputs([policy_ops.test_write(path, target.state, target.workspace)])
     return 0
 
 
-_WORDS: dict[str, Callable[[Namespace, _Target], int]] = {
+_WORDS: dict[str, Callable[[Namespace, Target], int]] = {
     "show": _show,
     "export": _export,
     "import": _import,
