@@ -26,7 +26,7 @@ from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
 from xun_cli._version import __version__
 from xun_cli.attachments import ImageError, read_image
-from xun_cli.event_log import log_events
+from xun_cli.event_log import hidden_keys, log_events
 from xun_cli.extensions import Extensions
 from xun_cli.log import configure_log
 from xun_cli.model_choice import ModelChoice, at_local_server, build_model, choose_model
@@ -113,6 +113,8 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         version=__version__,
     )
     log_events(session, settings)
+    if stored.store is not None:
+        stored.store.hidden = hidden_keys(settings)
     agent.config.audit = audit_trail(places, settings, session.id)
     try:
         session.start(resumed=stored.envelopes, dropped=stored.dropped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xun_cli.session.lines import to_line
@@ -13,12 +14,15 @@ if TYPE_CHECKING:
     from xun_cli.settings import Settings
 
 
+_SHORTEST = 8
+
+
 class KeyMask(logging.Filter):
     """Replaces keys in a record, its traceback included, before a handler writes it."""
 
-    def __init__(self, keys: list[str]) -> None:
+    def __init__(self, keys: Iterable[str]) -> None:
         super().__init__()
-        self._keys = keys
+        self._keys = tuple(keys)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Mask the record; it always passes."""
@@ -33,9 +37,18 @@ class KeyMask(logging.Filter):
         return text
 
 
+def hidden_keys(settings: Settings) -> tuple[str, ...]:
+    """Return the person's own keys, which are written nowhere but where they come from.
+
+    One of a few characters is no key: it would be found in ordinary words.
+    """
+    known = settings.credentials.known_values() if settings.credentials is not None else []
+    return tuple(sorted({key for key in known if len(key) >= _SHORTEST}, key=len, reverse=True))
+
+
 def log_events(session: Session, settings: Settings) -> None:
     """Mask the keys in the log, which must be set up by now, and log the events of *session* where that is wanted."""
-    keys = settings.credentials.all_values() if settings.credentials is not None else []
+    keys = hidden_keys(settings)
     for handler in logging.getLogger("xun").handlers:
         handler.addFilter(KeyMask(keys))
     if settings.log != "debug":

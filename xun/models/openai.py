@@ -23,7 +23,7 @@ from xun.models.base import ModelEvent, ModelRequest
 from xun.models.catalog import first_chat_model, known_limits, model_names
 from xun.models.faults import Endpoint, Secret, no_key, redact, refusal
 from xun.models.reading import AnswerReader, quiet
-from xun.models.wire import checked_base_url, host_of, is_loopback, request_body
+from xun.models.wire import checked_base_url, host_of, is_loopback, proxy_of, request_body
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -329,6 +329,8 @@ class OpenAIModel:
             hint = "; if the certificate is your own, name its file in SSL_CERT_FILE"
             return ModelUnreachable(f"{self.base_url} is not trusted: {reason}{hint}", retryable=False)
         hint = "; is the server running?" if is_loopback(host_of(self.base_url)) else "; check the network and base_url"
+        if proxy := proxy_of(self.base_url):
+            hint = f"; the environment names the proxy {proxy}: check it, or add the host to NO_PROXY"
         return ModelUnreachable(f"{self.base_url} can't be reached: {reason}{hint}")
 
 

@@ -98,3 +98,15 @@ def checked_base_url(url: str) -> str:
 def host_of(url: str) -> str:
     """Return the host name of a checked base URL."""
     return urlsplit(url).hostname or ""
+
+
+def proxy_of(url: str) -> str:
+    """Return the proxy that the environment names for a checked base URL, without its password, or ""."""
+    from urllib.request import getproxies_environment, proxy_bypass
+
+    named = getproxies_environment()
+    parts = urlsplit(url)
+    found = named.get(parts.scheme) or named.get("all") or ""
+    if not found or proxy_bypass(parts.netloc):
+        return ""
+    return found.rpartition("@")[2].rpartition("//")[2].rstrip("/")

@@ -6,11 +6,15 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from xun._serialize import to_jsonable
 from xun.events import TYPES, Event
 from xun_cli.session.envelope import VERSION, Envelope
+
+HIDDEN = "***"
+"""What stands in a record for a key of the person's own."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -52,9 +56,12 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def to_bytes(envelope: Envelope) -> bytes:
-    """Return the record of *envelope* with its newline."""
-    return to_line(envelope.to_json()).encode("utf-8") + b"\n"
+def to_bytes(envelope: Envelope, hidden: Iterable[str] = ()) -> bytes:
+    """Return the record of *envelope* with its newline, and with ``***`` for each of the texts *hidden*."""
+    line = to_line(envelope.to_json())
+    for secret in hidden:
+        line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], HIDDEN)
+    return line.encode("utf-8") + b"\n"
 
 
 def from_bytes(line: bytes) -> Envelope | None:

@@ -89,6 +89,8 @@ class SessionStore:
         self.id = session_id
         self.torn: str = ""
         """What `open` had to cut off the end, as a sentence; "" when nothing."""
+        self.hidden: tuple[str, ...] = ()
+        """Texts that no record may hold: the person's own keys, which a file that a tool read may hold too."""
         self._fd = -1
         self._size = 0
         self._lock: FileLock | None = None
@@ -235,7 +237,7 @@ class SessionStore:
             ) from None
 
     def _write(self, envelope: Envelope) -> None:
-        record = lines.to_bytes(envelope)
+        record = lines.to_bytes(envelope, self.hidden)
         try:
             written = os.write(self._fd, record)
             if written != len(record):
@@ -247,7 +249,7 @@ class SessionStore:
             ) from None
         self._size += len(record)
         self._dirty = True
-        self._summary.add(envelope)
+        self._summary.add((self.hidden and lines.from_bytes(record)) or envelope)
 
     def _refuse_newer(self) -> None:
         with os.fdopen(os.dup(self._fd), "rb") as file:

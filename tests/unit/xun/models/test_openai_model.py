@@ -154,6 +154,7 @@ async def test_one_connection_serves_many_requests():
         assert model.server.connections == 1
 
 
+@pytest.mark.row("sec-secrets-007")
 @pytest.mark.parametrize(
     ("url", "word"),
     [
@@ -397,6 +398,7 @@ async def test_an_unknown_address_says_so():
         await model.aclose()
 
 
+@pytest.mark.row("sec-secrets-008")
 async def test_no_redirect_is_followed():
     with FakeModelServer([{"text": "stolen"}]) as thief:
         turn = {"status": 307, "headers": {"Location": f"{thief.base_url}/chat/completions"}, "body": ""}

@@ -136,6 +136,7 @@ def test_a_page_that_never_ends_is_closed_after_its_time(agent, home):
     assert agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()["title"] == "Form"
 
 
+@pytest.mark.row("sec-net-001")
 def test_net_001_spellings_of_local_addresses(tmp_path, site):
     hosts = ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]"]
     asked = len(site.asked)
@@ -146,6 +147,7 @@ def test_net_001_spellings_of_local_addresses(tmp_path, site):
     assert len(site.asked) == asked
 
 
+@pytest.mark.row("sec-net-010")
 def test_net_010_pages_that_do_not_behave(agent, home):
     tool = agent.tool
     assert "Download" in failure(agent, "browser_page", action="navigate", url=f"{home}/file")

@@ -47,6 +47,7 @@ def through(agent, tool: str, command: str) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.row("sec-proc-001", "sec-proc-002")
 @pytest.mark.parametrize("tool", ["bash", "bash_spawn", "shell"])
 def test_what_wants_input_or_a_terminal_ends_by_itself(agent, tool):
     for command in (*READERS, *TERMINALS):
@@ -65,6 +66,7 @@ def test_an_editor_that_waits_for_ever_is_ended(agent, tool):
     assert call(agent, tool, command="echo on")["stdout"] == "on\n"
 
 
+@pytest.mark.row("sec-proc-002")
 @pytest.mark.parametrize("tool", ["bash", "shell"])
 def test_a_commit_without_a_message_opens_no_editor(agent, tool):
     if shutil.which("git") is None:

@@ -110,6 +110,7 @@ def frames(kind: str, count: int) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.row("sec-net-007", "sec-net-008")
 @pytest.mark.parametrize(
     ("data", "word"),
     [

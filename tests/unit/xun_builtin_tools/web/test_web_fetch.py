@@ -232,6 +232,7 @@ def test_headers_are_sent_and_unusual_ones_asked_about_each_time(server, make):
 # -- which addresses
 
 
+@pytest.mark.row("sec-net-001")
 @pytest.mark.parametrize(
     "host",
     [
@@ -281,6 +282,7 @@ def test_private_addresses_can_be_allowed_and_are_asked_about(server, make):
     assert len(person.asked) == 1
 
 
+@pytest.mark.row("sec-net-002")
 @pytest.mark.parametrize(
     "location", ["http://127.0.0.1/x", "http://169.254.169.254/", "http://rebind.test/", "file:///x"]
 )
@@ -307,6 +309,7 @@ def test_redirects_are_followed_asked_about_and_counted(server, make):
     assert len(server.asked) == 6
 
 
+@pytest.mark.row("sec-net-003")
 def test_net_003_the_address_that_was_checked_is_the_one_connected_to(server, make, network):
     network.names["rebind.test"] = [[PUBLIC], ["127.0.0.1"]]
     server.pages["/"] = (200, HTML, b"x")
@@ -315,6 +318,7 @@ def test_net_003_the_address_that_was_checked_is_the_one_connected_to(server, ma
     assert server.asked[0][1]["Host"] == "rebind.test"
 
 
+@pytest.mark.row("sec-net-004")
 @pytest.mark.parametrize(
     "url",
     [
@@ -378,6 +382,7 @@ def drip_headers(site: Any) -> None:
         pass
 
 
+@pytest.mark.row("sec-net-005")
 @pytest.mark.parametrize("page", [drip(0.1), drip_headers, lambda site: time.sleep(2)])
 def test_net_005_slow_answers_end_at_the_limit(server, make, page):
     server.pages["/"] = page
@@ -397,12 +402,14 @@ def endless(site: Any) -> None:
         pass
 
 
+@pytest.mark.row("sec-net-005")
 def test_net_005_an_endless_body_is_cut(server, make):
     server.pages["/"] = endless
     value = get(make(Person()), "http://site.test/", start_char=0).unwrap()
     assert "truncated" in value and value["next_start_char"] == 50_000
 
 
+@pytest.mark.row("sec-net-005")
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "raw"])
 def test_compressed_pages_and_bombs(server, make, coding):
     def packed(data: bytes) -> bytes:
@@ -427,6 +434,7 @@ def test_compressed_pages_and_bombs(server, make, coding):
     assert "content encoding" in get(agent, "http://site.test/br").unwrap_err().error
 
 
+@pytest.mark.row("sec-net-009")
 def test_net_009_one_sentence_for_what_is_no_http_or_no_tls(server, make):
     server.pages["/"] = lambda site: site.wfile.write(b"SSH-2.0-x\r\n")
     agent = make(Person())
@@ -439,6 +447,7 @@ CERTIFICATE = Path(__file__).with_name("site_test.pem")
 """A key and its certificate for site.test, made for these tests."""
 
 
+@pytest.mark.row("sec-net-009")
 @pytest.mark.parametrize(
     ("host", "trusted", "error"),
     [

@@ -60,6 +60,7 @@ def test_damaged_key_file_says_what_to_do(places: Places) -> None:
         read_credentials(places.credentials_file)
 
 
+@pytest.mark.row("sec-secrets-002")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc here")
 def test_key_is_gone_from_the_process(tmp_path: Path) -> None:
     script = (
@@ -82,6 +83,7 @@ def test_key_is_gone_from_the_process(tmp_path: Path) -> None:
     assert "XUN_HOME" in lines[1]
 
 
+@pytest.mark.row("sec-secrets-003", "sec-secrets-005")
 def test_crash_report_holds_no_key(places: Places) -> None:
     keys = Credentials({"XUN_API_KEY": "sk-hidden-value"})
     path = crash.write_report(places, RuntimeError("Authorization: sk-hidden-value"), keys)

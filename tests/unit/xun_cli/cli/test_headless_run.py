@@ -265,6 +265,7 @@ def test_kill_at_any_moment_loses_no_finished_turn(folder: Path, seed: int) -> N
     assert kept[-1]["type"] == "session.ended"
 
 
+@pytest.mark.row("sec-secrets-005", "sec-secrets-006")
 def test_debug_log_has_events_and_no_key(folder: Path) -> None:
     model = script(folder, [{"text": "the key sk-own-secret-key is not logged"}])
     run(folder, "-p", "--debug", "--model", model, "x", OPENAI_API_KEY="sk-own-secret-key")
@@ -346,6 +347,7 @@ def children_of(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.row("sec-proc-010", "sec-proc-011")
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="no /proc here")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signal_ends_children_and_closes_the_session(folder: Path, number: signal.Signals, code: int) -> None:
@@ -487,6 +489,7 @@ def test_allowed_path_outside_is_refused(folder: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.row("sec-secrets-002", "sec-secrets-003", "sec-secrets-005")
 def test_own_key_is_in_no_file_and_no_child(folder: Path) -> None:
     turns = [
         {"tool_calls": [{"name": "bash", "arguments": {"command": "env; cat /proc/$PPID/environ"}}]},

@@ -77,6 +77,7 @@ def test_round_trip_and_modes(places: Places, tmp_path: Path) -> None:
             assert os.stat(os.path.join(folder, name)).st_mode & 0o777 == 0o600, name
 
 
+@pytest.mark.row("sec-secrets-004")
 def test_wider_session_folder_is_tightened(places: Places, tmp_path: Path) -> None:
     folder = places.sessions_dir(tmp_path)
     folder.mkdir(parents=True, mode=0o755)

@@ -295,6 +295,7 @@ def test_markdown_export_keeps_fences_apart() -> None:
     assert "`````\na\n````\nb\n`````" in text
 
 
+@pytest.mark.row("sec-secrets-010")
 @pytest.mark.parametrize(
     "text",
     [
