@@ -22,6 +22,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.room import NOBODY, TAKES_PATH, Room, become
+from xun import Workspace
+from xun.environment import EnvironmentUnusable
+from xun.environment.bwrap import Bubblewrap
+from xun.environment.landlock import Landlock
+from xun_policies.shell.environment import child_environment
 
 PACKAGES = ("xun_policies", "xun", "xun_builtin_tools")
 
@@ -58,6 +63,43 @@ def all_is_loaded() -> None:
             for path in (name, ".", "../out"):
                 room.call(tool, **arguments(path))
         room.close()
+
+
+@pytest.fixture(scope="session")
+def walls() -> list[str]:
+    """The walls that work here, each by its own proof."""
+    folder = tempfile.mkdtemp(prefix="xun-walls-")
+    workspace = Workspace(folder)
+    found = []
+    for name, wall in (
+        ("bubblewrap", Bubblewrap(lambda: [folder], lambda: [folder])),
+        ("landlock", Landlock(lambda: [folder])),
+    ):
+        try:
+            wall.test(child_environment(os.environ))
+            found.append(name)
+        except EnvironmentUnusable:
+            pass
+        wall.close()
+    workspace.close()
+    os.rmdir(folder)
+    return found
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def wall(request: pytest.FixtureRequest, walls: list[str]) -> str:
+    """The name of a wall that works here."""
+    if request.param not in walls:
+        pytest.skip(f"{request.param} does not work on this machine")
+    return str(request.param)
+
+
+@pytest.fixture
+def bubblewrap(walls: list[str]) -> str:
+    """Landlock knows no exceptions inside a folder: SECURITY.md names it."""
+    if "bubblewrap" not in walls:
+        pytest.skip("bubblewrap does not work on this machine")
+    return "bubblewrap"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,7 +16,7 @@ from xun.environment.confinement import View
 from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
 from xun.environment.processes import ProcessTable
-from xun.environment.shield import Shield, find_program, secret_paths, within
+from xun.environment.shield import Shield, find_program, secret_paths, service_sockets, within
 from xun.environment.tags import TAG
 from xun_policies.paths.tempdir import TempDir
 
@@ -109,6 +109,7 @@ class Bubblewrap:
             readable=readable_folders(env, readable),
             pins=tuple(self._shield.pins(folders, outside=self._temporary is not None)),
             secrets=tuple(secret_paths(os.environ)),
+            sockets=tuple(service_sockets()),
             temporary="" if self._temporary is None else self._private(self._temporary),
             own_user=os.geteuid() == 0,
         )

@@ -11,6 +11,7 @@ import ctypes
 import os
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "
 
 def abi() -> int:
     """Return the number of the kernel's Landlock, 0 where there is none."""
+    if sys.platform != "linux":
+        return 0
     found = _libc().syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
     return max(0, int(found))
 

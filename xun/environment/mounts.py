@@ -25,6 +25,7 @@ class Inside:
         readable: Folders that can be read although they are below one that the inside does not have.
         pins: Paths that are mounted over themselves, outer before inner.
         secrets: Paths that are not there for the inside.
+        sockets: Services that can't be used from the inside, but those in a folder that can be written.
         temporary: A folder of the machine that is ``/tmp`` inside, with one beside it for ``/var/tmp``; "" for fresh
             ones that end with the command.
         nested: False forbids user namespaces inside, which takes bwrap 0.8.
@@ -36,6 +37,7 @@ class Inside:
     readable: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
     secrets: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
     temporary: str = ""
     nested: bool = False
     own_user: bool = False
@@ -50,8 +52,11 @@ def arguments(inside: Inside) -> list[str]:
     """Return the arguments of bwrap, without the command: the later mount wins."""
     whole = "/" in inside.writable
     args = [*_namespaces(inside), "--bind" if whole else "--ro-bind", "/", "/", "--dev", "/dev"]
-    # Without a process namespace a new /proc would show the machine too, and could be written.
-    args += ["--ro-bind", "/proc", "/proc"] if inside.view == "machine" else ["--proc", "/proc"]
+    # Without a process namespace a new /proc would show the machine too. Root inside is the root that owns the settings
+    # of the kernel in it, core_pattern among them, so it has to be read-only as well.
+    args += (
+        ["--ro-bind", "/proc", "/proc"] if inside.view == "machine" else ["--proc", "/proc", "--remount-ro", "/proc"]
+    )
     args += _temporary(inside.temporary)
     if inside.view != "machine" and os.path.isdir("/run"):
         args += ["--tmpfs", "/run"]
@@ -72,6 +77,11 @@ def arguments(inside: Inside) -> list[str]:
         # Where nothing of this machine is any more, there is nothing to hide.
         if path not in around and (not masked(path) or any(within(path, root) for root in shown if root != "/")):
             args += _hidden(path)
+    if inside.view != "machine":
+        for path in inside.sockets:
+            there = not masked(path) or any(within(path, root) for root in inside.readable)
+            if there and not any(within(path, root) for root in (*inside.writable, *inside.secrets)):
+                args += _hidden(path)
     return args
 
 

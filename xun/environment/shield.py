@@ -187,6 +187,24 @@ def secret_paths(environ: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(os.path.realpath(path) for path in named if os.path.exists(path)))
 
 
+def service_sockets() -> list[str]:
+    """Return the sockets with a path that somebody on this machine has open: who reaches one can use the service."""
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
+            rows = [line.rstrip("\n").split(None, 7) for line in table]
+    except OSError:
+        return []
+    paths = dict.fromkeys(os.path.realpath(row[7]) for row in rows if len(row) == 8 and row[7].startswith("/"))
+    return [path for path in paths if _is_socket(path)]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def find_program(name: str, roots: Iterable[str]) -> str | None:
     """Return the absolute path of *name* on PATH, never one from a folder that the agent may write to."""
     inside = tuple(roots)
