@@ -13,11 +13,10 @@ CLAIMED = {
     "path": "test_path_rows.py, test_races.py, property/test_paths_property.py",
     "git": "test_git_rows.py",
     "sandbox": "test_sandbox_rows.py, test_sandbox_git.py",
-    "net": "test_net_rows.py, unit/xun_builtin_tools/{web,browser,fs,
+    "net": "test_net_rows.py, unit/xun_builtin_tools/{web,browser,fs}",
+    "secrets": "test_secrets_rows.py, unit/xun_cli/cli, unit/xun/models",
     "session": "test_session_rows.py",
     "api": "test_api_rows.py",
-}",
-    "secrets": "test_secrets_rows.py, unit/xun_cli/cli, unit/xun/models",
 }
 """Areas whose rows must all have a test, each with where those tests are."""
 
