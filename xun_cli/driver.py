@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -57,8 +58,8 @@ def run_front_ends(start: Start, first: str) -> int:
     return code
 
 
-def carried(start: Start) -> Carried:
-    """Return what the first front end begins with; called in the event loop."""
+def carried(start: Start, clock: Callable[[], float] = time.monotonic) -> Carried:
+    """Return what the first front end begins with; called in the event loop. *clock* is that of the front ends."""
     options, settings = start.options, start.settings
 
     def compose(changed: StartOptions) -> Session:
@@ -72,6 +73,7 @@ def carried(start: Start) -> Carried:
         places=start.places,
         build=start.build,
         rebuild=start.rebuild or compose,
+        clock=clock,
     )
     history = InputHistory(None if options.no_session else start.places.history_file)
     return Carried(conversation, history, Folds(settings.ui.paste_fold_lines, settings.ui.paste_fold_chars))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from xun_cli.render.text import BOLD, DIM, PLAIN, WARN, Line, cut, cut_line, line_width, width
+from xun_cli.render.text import BOLD, DIM, PLAIN, Line, cut, cut_line, line_width, width
 
 
 class FullScreen(Protocol):
@@ -50,7 +50,7 @@ def footer_line(where: str, keys: Sequence[str], columns: int, note: str = "") -
         parts.pop(-2)
     line: Line = [(PLAIN, " ")]
     if head:
-        line += [(WARN if note else DIM, head), (DIM, " · ")]
+        line += [(BOLD if note else DIM, head), (DIM, " · ")]
     return cut_line([*line, (DIM, " · ".join(parts))], columns)
 
 

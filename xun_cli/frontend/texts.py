@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xun_cli._version import __version__
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, cut, cut_left, line_width
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, cut, cut_left, fitting, line_width
 from xun_cli.sandboxing import sandbox_mark
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def welcome_lines(folder: Path, columns: int, *, hints: bool) -> list[Line]:
     head: Line = [(f"{BOLD} {ACCENT}", "xun"), (DIM, f" {__version__}  ")]
     lines: list[Line] = [[*head, (PLAIN, cut_left(safe(shown, multiline=False), columns - line_width(head)))]]
     if hints:
-        lines.append([(DIM, cut("/help lists the commands · Esc interrupts · Ctrl-D leaves", columns))])
+        lines.append([(DIM, fitting(("/help lists the commands", "Esc interrupts", "Ctrl-D leaves"), columns))])
     return lines
 
 

@@ -172,8 +172,8 @@ def _waiting_line(request: ChoiceRequest, columns: int, state: DialogState) -> L
     more = f" (+{state.waiting} more)" if state.waiting else ""
     command = request.command.text if request.command is not None else ""
     what = safe(f"run {command}" if command else request.prompt, multiline=False, prompt=True)
-    head: Line = [(WARN, f"▲ approval waiting{more}, Tab to answer: ")]
-    return cut_line([*head, (BOLD, what)], columns)
+    head: Line = [(WARN, "▲ "), (BOLD, f"approval waiting{more}, Tab to answer: ")]
+    return cut_line([*head, (PLAIN, what)], columns)
 
 
 def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
@@ -231,7 +231,7 @@ def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState
     key = "PgUp/PgDn scroll" if state.view else "Ctrl-E shows all"
     mark = f"… {counts} of {len(rows)} lines hidden, {key}"
     short = f"… {above + below} of {len(rows)} lines hidden, {'PgDn' if state.view else 'Ctrl-E'}"
-    return [*shown, [(WARN, mark if width(mark) <= columns else cut(short, columns))]]
+    return [*shown, [(BOLD, mark if width(mark) <= columns else cut(short, columns))]]
 
 
 def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
@@ -323,7 +323,7 @@ def _grant_note(request: ChoiceRequest, state: DialogState, *, selected: bool) -
 
 def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
     if state.problem:
-        return cut_line([(WARN, safe(state.problem, multiline=False))], columns)
+        return cut_line([(WARN, "! "), (BOLD, safe(state.problem, multiline=False))], columns)
     parts = ["Enter chooses"]
     if state.view:
         parts = ["PgUp/PgDn scroll", "Esc back"]

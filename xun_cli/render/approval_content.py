@@ -109,7 +109,7 @@ def risk_words(risk: Risk | None, *, short: bool = False) -> tuple[str, str]:
     """Return what the title says about the assessment, and its style."""
     if risk is None:
         return "", PLAIN
-    style = {"allow": GOOD, "unsure": WARN, "reject": BAD}[risk.verdict]
+    style = {"allow": GOOD, "unsure": f"{BOLD} {WARN}", "reject": f"{BOLD} {BAD}"}[risk.verdict]
     if short:
         return f"risk: {'FAILED' if risk.failed else risk.verdict.upper()}", style
     took = "assessor failed" if risk.failed else f"assessor, {risk.seconds:.1f}s"
@@ -122,10 +122,10 @@ def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) 
         return []
     lines = command_rows(verdict.text, columns)
     if short and len(lines) > LONG_COMMAND:
-        mark: Line = [(WARN, f"… {len(lines) - 6} more lines of the command, Ctrl-E shows all")]
+        mark: Line = [(BOLD, f"… {len(lines) - 6} more lines of the command, Ctrl-E shows all")]
         lines = [*lines[:4], mark, *lines[-2:]]
     for warning in warnings(verdict.text):
-        lines += wrap([(WARN, f"! {safe(warning)}")], columns, rest=[(PLAIN, "  ")])
+        lines += wrap([(BOLD, safe(warning))], columns, [(WARN, "! ")], [(PLAIN, "  ")])
     if request.cwd:
         lines.append([(DIM, "in "), (DIM, cut_left(safe(request.cwd, multiline=False, prompt=True), columns - 3))])
     shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
@@ -162,16 +162,17 @@ def _short(segment: Segment) -> str:
 
 def _segment(number: str, label: str, segment: Segment, texts: int, columns: int) -> list[Line]:
     mark, style = _MARKS.get(segment.status, _MARKS["ask"])
+    words = PLAIN if style == WARN else style
     reason = cut(safe(segment.reason, multiline=False, prompt=True), 160)
     left = label if width(label) <= texts else _middle(label, texts)
     line: Line = [(DIM, number), *_marked(left, PLAIN), (PLAIN, " " * (texts - width(left) + 1)), (style, f"{mark} ")]
     if line_width(line) + width(reason) <= columns:
-        return [[*line, (style, reason)]]
+        return [[*line, (words, reason)]]
     if columns - line_width(line) >= 20:
         indent = [(PLAIN, " " * line_width(line))]
-        return wrap([(style, reason)], columns, line, indent)
+        return wrap([(words, reason)], columns, line, indent)
     first: Line = [(DIM, number), *_marked(_middle(label, columns - width(number)), PLAIN)]
-    return [first, *wrap([(style, f"{mark} {reason}")], columns, [(PLAIN, "    ")], [(PLAIN, "      ")])]
+    return [first, *wrap([(words, reason)], columns, [(PLAIN, "    "), (style, f"{mark} ")], [(PLAIN, "      ")])]
 
 
 def _middle(text: str, limit: int) -> str:
@@ -203,11 +204,12 @@ def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) ->
         lines += wrap(head, columns)
     for warning in warnings(file.path + file.target):
         if warning.startswith(("contains hidden", "mixes")):
-            lines += wrap([(WARN, f"! the path {safe(warning)}")], columns)
+            lines += wrap([(BOLD, f"the path {safe(warning)}")], columns, [(WARN, "! ")], [(PLAIN, "  ")])
     if file.protected:
-        lines += wrap([(WARN, "! a protected path: asked about each time, never granted")], columns)
+        text = "a protected path: asked about each time, never granted"
+        lines += wrap([(BOLD, text)], columns, [(WARN, "! ")], [(PLAIN, "  ")])
     if file.note:
-        lines += wrap([(WARN, safe(file.note, prompt=True))], columns)
+        lines += wrap([(BOLD, safe(file.note, prompt=True))], columns)
     if file.diff:
         lines += side_by_side(file.diff, columns) if split else diff_rows(file.diff, columns)
     return lines

@@ -10,6 +10,7 @@ from xun_cli.render.safe import safe
 from xun_cli.render.text import (
     ACCENT,
     BAD,
+    BOLD,
     DIM,
     GOOD,
     NAME,
@@ -107,7 +108,7 @@ def _head(call: Call, columns: int, cwd: str) -> Line:
     room = columns - line_width(left) - width(facts) - width(took) - 4
     line: Line = [*left, (PLAIN, cut(call.title(cwd), max(8, room)))]
     if facts:
-        line += [(PLAIN, "  "), (PLAIN if color == GOOD else color, facts)]
+        line += [(PLAIN, "  "), ({GOOD: PLAIN, WARN: BOLD}.get(color, color), facts)]
     if took:
         line.append((DIM, f"  {took}"))
     return cut_line(line, columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import live_card, live_output
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ACCENT, DIM, GOOD, PLAIN, Line, cut, cut_line, wrap
+from xun_cli.render.text import ACCENT, DIM, GOOD, PLAIN, Line, cut, cut_line, width, wrap
 
 if TYPE_CHECKING:
     from xun.events import Retry
@@ -120,8 +120,9 @@ def _status(turn: OpenTurn, columns: int, now: float, spinner: str) -> list[Line
         parts.append(f"{len(turn.queue)} queued")
     parts.append("Esc interrupts")
     if turn.retry is not None:
-        # The reason comes last: it is the longest, and what a narrow terminal may cut.
-        parts.append(safe(turn.retry[1].reason, multiline=False).rstrip("."))
+        # The reason comes last: it is the longest, and what a narrow terminal may cut, but not to a letter or two.
+        room = columns - 2 - width(" · ".join(parts)) - 3
+        parts += [safe(turn.retry[1].reason, multiline=False).rstrip(".")] if room >= 12 else []
     lines.append([(ACCENT, f"{spinner} "), (DIM, cut(" · ".join(parts), columns - 2))])
     return lines
 

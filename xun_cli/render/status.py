@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ACCENT, BAD, DIM, PLAIN, WARN, Line, cut, width
+from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Line, cut, width
 
 _SEPARATOR = " · "
 
@@ -42,7 +42,7 @@ class Status:
 def status_line(status: Status, columns: int) -> Line:
     """Return the status line for *columns* cells."""
     if status.hint:
-        return [(WARN, cut(safe(status.hint, multiline=False), columns))]
+        return [(BOLD, cut(safe(status.hint, multiline=False), columns))]
     if not status.model:
         return [(DIM, cut("starting …", columns))]
     parts = _parts(status)

@@ -25,6 +25,7 @@ ACCENT = "ansicyan"
 GOOD = "ansigreen"
 BAD = "ansired"
 WARN = "ansiyellow"
+"""For marks. Words that warn are bold: yellow vanishes on a light background."""
 CODE = "ansicyan"
 ADDED = "ansigreen"
 REMOVED = "ansired"
@@ -106,6 +107,16 @@ def cut_left(text: str, limit: int, mark: str = "…") -> str:
         return ""
     tail = _head(text[::-1], limit - width(mark))
     return mark + tail[::-1]
+
+
+def fitting(parts: Sequence[str], limit: int, separator: str = " · ") -> str:
+    """Return as many of *parts*, from the first, as fit into *limit* cells; the first one is cut when it must be."""
+    text = cut(parts[0], limit) if parts else ""
+    for part in parts[1:]:
+        if width(text) + width(separator) + width(part) > limit:
+            break
+        text += separator + part
+    return text
 
 
 def cut_line(line: Sequence[Fragment], limit: int, mark: str = "…") -> Line:

@@ -109,9 +109,10 @@ class Transcript:
     def note(self, text: str, style: str = DIM, mark: str = "·") -> list[Line]:
         """Return one remark of ours as lines."""
         rows: list[Line] = []
+        words = PLAIN if style == WARN else style
         for index, row in enumerate(safe(text).split("\n")):
             first = f"{mark} " if index == 0 else "  "
-            rows += wrap([(style, row)], self._columns(), [(style, first)], [(style, "  ")])
+            rows += wrap([(words, row)], self._columns(), [(style, first)], [(style, "  ")])
         return self.say(rows)
 
     def expand(self) -> list[Line]:

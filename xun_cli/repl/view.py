@@ -24,7 +24,7 @@ from prompt_toolkit.widgets.toolbars import SearchToolbar
 from xun_cli.frontend.dialog import LABELS
 from xun_cli.render.approval import approval_view
 from xun_cli.render.status import status_line
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, SELECTED, Line, cut, width
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, SELECTED, Line, cut, fitting, width
 from xun_cli.repl.composer import VisibleCharacters
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ COMPOSER_ROWS = 8
 MENU_ROWS = 6
 GAP_FROM = 16
 """Rows of a terminal from which a blank row sets the live region apart."""
-_HINT = "Ask for something · / commands · @ files · ! shell"
+_HINT = ("Ask for something", "/ commands", "@ files", "! shell")
 
 
 class View:
@@ -139,7 +139,9 @@ class View:
 
     def _hint(self) -> Processor:
         empty = ~is_searching & Condition(lambda: self._hints and not self._composer.text and not self._dialog.open)
-        return ConditionalProcessor(AfterInput(lambda: cut(_HINT, max(0, self._size().columns - 4)), style=DIM), empty)
+        return ConditionalProcessor(
+            AfterInput(lambda: fitting(_HINT, max(0, self._size().columns - 4)), style=DIM), empty
+        )
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         if line or wrapped:
