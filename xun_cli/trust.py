@@ -42,6 +42,7 @@ NEVER = (
 _STRICTNESS = {"auto-edit": 0, "ask": 1, "plan": 2}
 _WALLS = {"off": 0, "auto": 1, "required": 2}
 _STORE_LIMIT = 4_000_000
+_WARNINGS = 20  # of one file; a file with more that is wrong is not read to its end
 
 
 def _less(value: Any, now: Any) -> bool:
@@ -138,14 +139,24 @@ def apply_project(settings: Settings, places: Places, cwd: Path) -> None:
     settings.warnings.extend(store.warnings)
     trusted = not project.asked or store.verdict(project) == "trusted"
     for file in project.files:
-        for key, value in file.values.items():
-            _apply_one(settings, file, key, value, trusted)
+        _apply_file(settings, file, trusted)
     if not trusted:
         names = ", ".join(list(project.asked)[:4]) + (", ..." if len(project.asked) > 4 else "")
         settings.warnings.append(
             f"Project settings in {short(Path(project.root) / '.xun')} are ignored, this folder is not trusted "
             f"({names}); start once with --trust to use them"
         )
+
+
+def _apply_file(settings: Settings, file: TomlFile, trusted: bool) -> None:
+    before = len(settings.warnings)
+    keys = list(file.values)
+    for done, key in enumerate(keys):
+        if len(settings.warnings) - before >= _WARNINGS:
+            # To look for the nearest key of thousands takes seconds, and nobody reads that.
+            settings.warnings.append(f"{short(file.path)}: {len(keys) - done} more settings are ignored")
+            return
+        _apply_one(settings, file, key, file.values[key], trusted)
 
 
 def _apply_one(settings: Settings, file: TomlFile, key: str, value: Any, trusted: bool) -> None:
@@ -194,16 +205,21 @@ class TrustStore:
         """Read the store; one that others could have written is not believed, and all is untrusted."""
         store = cls(path)
         try:
-            fd = os.open(store.path, os.O_RDONLY | NOFOLLOW)
+            # A FIFO of that name must not be waited for.
+            fd = os.open(store.path, os.O_RDONLY | NOFOLLOW | getattr(os, "O_NONBLOCK", 0))
         except FileNotFoundError:
             return store
         except OSError as error:
             store._doubt(f"can't be read ({error.strerror})")
             return store
-        with os.fdopen(fd, "rb") as file:
+        try:
             info = os.fstat(fd)
-            raw = file.read(_STORE_LIMIT)
-        if not stat.S_ISREG(info.st_mode) or info.st_mode & 0o022:
+            raw = _read_whole(fd) if stat.S_ISREG(info.st_mode) else b""
+        finally:
+            os.close(fd)
+        if not stat.S_ISREG(info.st_mode):
+            store._doubt("it is not a regular file; remove it")
+        elif info.st_mode & 0o022:
             store._doubt("others may write it; run chmod 600 on it")
         elif hasattr(os, "geteuid") and info.st_uid != os.geteuid():
             store._doubt("it belongs to another user")
@@ -254,6 +270,11 @@ class TrustStore:
         if self.path.is_symlink():
             self.path.unlink()
         write_private(self.path, text.encode())
+
+
+def _read_whole(fd: int) -> bytes:
+    with os.fdopen(fd, "rb", closefd=False) as file:
+        return file.read(_STORE_LIMIT)
 
 
 def difference(store: TrustStore, project: ProjectSettings) -> list[str]:

@@ -12,6 +12,7 @@ CORPUS = TESTS / "corpus" / "security.jsonl"
 CLAIMED = {
     "path": "test_path_rows.py, test_races.py, property/test_paths_property.py",
     "git": "test_git_rows.py",
+    "trust": "test_trust_rows.py, test_hostile_project.py",
     "sandbox": "test_sandbox_rows.py, test_sandbox_git.py",
     "net": "test_net_rows.py, unit/xun_builtin_tools/{web,browser,fs}",
     "secrets": "test_secrets_rows.py, unit/xun_cli/cli, unit/xun/models",

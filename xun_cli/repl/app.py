@@ -270,8 +270,9 @@ class Repl:
         self.refresh()
 
     def opened(self, earlier: Callable[[], list[Line]]) -> None:
-        """Show the last turns of a session that goes on."""
+        """Show the last turns of a session that goes on, and from now on the branch."""
         self.show(earlier())
+        self.conversation.spawn(self._read_branch())
 
     def finish(self, code: int) -> None:
         """Leave with *code*."""

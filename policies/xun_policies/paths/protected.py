@@ -19,6 +19,8 @@ PROTECTED_FILES = frozenset(
         ".gitconfig",
         ".gitmodules",
         ".mcp.json",
+        "makefile",
+        "gnumakefile",
         ".exrc",
         ".nvimrc",
         ".nvim.lua",
