@@ -91,6 +91,18 @@ class Pane:
             time.sleep(0.05)
         raise AssertionError(f"{what!r} {'stayed on' if gone else 'never came to'} the screen:\n{self.text()}")
 
+    def wait_until(self, condition, seconds: float = 20.0) -> None:
+        """Wait until *condition* holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it did not come:\n{self.text()}")
+            time.sleep(0.05)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
     def alternate(self) -> bool:
         """Tell whether the alternate screen is on."""
         return self._tmux("display-message", "-p", "#{alternate_on}").strip() == "1"

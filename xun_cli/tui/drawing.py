@@ -64,7 +64,8 @@ class Drawing:
             app.field.display, app.composer.display = bool(field), not field
             if field:
                 app.field.put(self._face.dialog.field_text)
-            (app.field if field else app.composer).focus()
+            # At once, not with the next message: the person types as soon as the field is to be seen.
+            app.screen.set_focus(app.field if field else app.composer, scroll_visible=False)
         app.prompt.set_lines([self._prompt()])
         app.prompt.styles.width = max(2, width(self._prompt()[0][1]))
 
