@@ -98,7 +98,7 @@ def command(
     approved = replace(approved, confinement=confine(ctx.agent, verdict, outcome.source, sandbox, stays=stays))
     if outcome.edited is not None and outcome.edited != text:
         return _edited(ctx, outcome, approved, stays=stays)
-    if outcome.choice == GRANT and outcome.source == "user":
+    if outcome.choice == GRANT and outcome.source == "user" and not leaves:
         _grant_commands(ctx, outcome.grants if outcome.grants is not None else verdict.grants)
     _log(ctx, approved, outcome.decided_by, _rule(verdict, note, leaves), risk)
     return approved
