@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from xun.events import (
     ApprovalResolved,
+    Compaction,
     ContextAdded,
     Error,
     Event,
     MessageCompleted,
+    Rewound,
     SessionStarted,
     Steer,
     ToolCompleted,
@@ -128,6 +130,12 @@ def _note(event: Event) -> _Block | None:
     if isinstance(event, ApprovalResolved):
         reason = f": {event.reason}" if event.reason else ""
         return _Block("note", f"{event.kind} {event.choice} ({event.source}){reason}", "")
+    if isinstance(event, Rewound):
+        return _Block("note", f"went back before turn {event.turn}: what stands above since then does not count", "")
+    if isinstance(event, Compaction):
+        return _Block(
+            "tool", f"older messages were summed up ({event.before} tokens, now {event.after})", event.summary
+        )
     if isinstance(event, Error):
         return _Block("note", f"error: {event.message}", "")
     if isinstance(event, TurnCompleted) and event.stop not in ("done", "error"):

@@ -10,7 +10,7 @@ from xun_cli.subcommands.common import Parser
 from xun_cli.usage import COMMANDS
 
 WORDS = {
-    "sessions": ("list", "show", "export", "delete"),
+    "sessions": ("list", "search", "show", "export", "delete", "prune"),
     "policy": ("show", "test", "test-write", "allow", "remove", "log", "export", "import"),
     "tools": ("check",),
     "mcp": ("serve",),

@@ -1,4 +1,4 @@
-"""``xun sessions``: list, show, export and delete stored sessions."""
+"""``xun sessions``: list, search, show, export, delete and prune stored sessions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ def main(argv: list[str]) -> int:
     """Run ``xun sessions`` with the arguments *argv*."""
     parser = Parser(prog=COMMAND, description="The stored sessions of a folder.")
     add_folder(parser)
-    commands = parser.add_subparsers(dest="word", required=True, metavar="list|show|export|delete", parser_class=Parser)
+    commands = parser.add_subparsers(
+        dest="word", required=True, metavar="list|search|show|export|delete|prune", parser_class=Parser
+    )
     listing = commands.add_parser("list", help="what there is, the last used first")
     listing.add_argument("--all", action="store_true", help="of every folder (default: off)")
     listing.add_argument("--json", action="store_true", help="as JSON lines (default: off)")
+    search = commands.add_parser("search", help="where a text was said, run or named")
+    search.add_argument("text", nargs="+", metavar="TEXT")
+    search.add_argument("--all", action="store_true", help="of every folder (default: off)")
+    search.add_argument("--json", action="store_true", help="as JSON lines (default: off)")
     show = commands.add_parser("show", help="one session as text")
     show.add_argument("id", metavar="ID", help="an id, a name, or the beginning of one")
     show.add_argument("--json", action="store_true", help="its records as JSON (default: off)")
@@ -42,6 +48,10 @@ def main(argv: list[str]) -> int:
     gone = commands.add_parser("delete", help="remove sessions with all that belongs to them")
     gone.add_argument("id", nargs="+", metavar="ID")
     gone.add_argument("--yes", action="store_true", help="do not ask (default: asks)")
+    old = commands.add_parser("prune", help="remove sessions that were not used for long")
+    old.add_argument("--days", type=int, default=30, metavar="N", help="unused for N days (default: 30)")
+    old.add_argument("--all", action="store_true", help="of every folder (default: off)")
+    old.add_argument("--yes", action="store_true", help="do not ask (default: asks)")
     found = parser.parse_args(argv)
     try:
         return _COMMANDS[found.word](found, Places.from_environment())
@@ -64,6 +74,38 @@ def _list(found: Namespace, places: Places) -> int:
         title = f"[{info.name}] {info.first_input}" if info.name else info.first_input
         print_text(" ".join(f"{info.id}  {when}  {turns:>9}{where}  {title}".splitlines())[:160])
     return 0
+
+
+def _search(found: Namespace, places: Places) -> int:
+    from xun_cli.session.searching import MOST_HITS, search_sessions
+
+    hits = search_sessions(list_sessions(places, None if found.all else found.folder), " ".join(found.text))
+    for hit in hits:
+        if found.json:
+            print_json({"id": hit.info.id, "cwd": hit.info.cwd, "turn": hit.turn, "who": hit.who, "text": hit.text})
+        else:
+            turn = f" turn {hit.turn}" if hit.turn else ""
+            print_text(f"{hit.info.id}{turn} {hit.who}: {hit.text}"[:400])
+    if len(hits) >= MOST_HITS:
+        fail(COMMAND, f"only the first {MOST_HITS} places are shown; search for more words")
+    return 0 if hits else 1
+
+
+def _prune(found: Namespace, places: Places) -> int:
+    import time
+
+    if found.days < 1:
+        return fail(COMMAND, "--days must be 1 or more", 2)
+    oldest = time.time() - found.days * 86_400
+    infos = [
+        info
+        for info in list_sessions(places, None if found.all else found.folder)
+        if info.path.exists() and info.path.stat().st_mtime < oldest
+    ]
+    if not infos:
+        print_text(f"No session was unused for {found.days} days.")
+        return 0
+    return _remove(infos, found.yes)
 
 
 def _row(info: SessionInfo) -> dict[str, object]:
@@ -114,8 +156,11 @@ def _export(found: Namespace, places: Places) -> int:
 
 
 def _delete(found: Namespace, places: Places) -> int:
-    infos = [find(places, found.folder, ident) for ident in found.id]
-    if not found.yes:
+    return _remove([find(places, found.folder, ident) for ident in found.id], found.yes)
+
+
+def _remove(infos: list[SessionInfo], yes: bool) -> int:
+    if not yes:
         if not sys.stdin.isatty():
             return fail(COMMAND, "nobody can be asked here; add --yes to delete", 2)
         for info in infos:
@@ -133,4 +178,6 @@ _COMMANDS: dict[str, Callable[[Namespace, Places], int]] = {
     "show": _show,
     "export": _export,
     "delete": _delete,
+    "search": _search,
+    "prune": _prune,
 }

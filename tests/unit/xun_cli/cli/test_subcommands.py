@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -255,6 +256,31 @@ def test_sessions_list_show_delete(cli: Cli) -> None:
     code, out, err = cli("sessions", "show", path.stem)
     assert (code, out) == (1, "")
     assert "No session" in err
+
+
+def test_sessions_are_searched_and_pruned(cli: Cli) -> None:
+    assert cli("-p", "say Größe and more", "--demo")[0] == 0
+    code, out, err = cli("sessions", "search", "GRÖSSE", "and")
+    assert (code, err) == (0, "") and "turn 1 user: say Größe and more" in out
+    code, out, _ = cli("sessions", "search", "--json", "Größe")
+    assert json.loads(out.splitlines()[0])["who"] == "user"
+    assert cli("sessions", "search", "nowhere")[:2] == (1, "")
+    assert "unused for 30 days" in cli("sessions", "prune")[1]
+    [info] = list_sessions(cli.places, cli.folder)
+    os.utime(info.path, (1, 1))
+    assert cli("sessions", "prune")[0] == 2 and info.path.exists()
+    assert cli("sessions", "prune", "--days", "0")[0] == 2
+    assert cli("sessions", "prune", "--yes")[0] == 0 and not info.path.exists()
+
+
+def test_an_export_tells_of_summaries_and_of_going_back(cli: Cli) -> None:
+    made = [events.TurnStarted(input="one"), events.Compaction(before=9, after=2, summary="the <notes>")]
+    made.append(events.Rewound(turn=1, after_seq=0))
+    items = [Envelope(number, "t", "s", 1, event) for number, event in enumerate(made, 1)]
+    page = export(items, "html")
+    assert "summed up (9 tokens, now 2)" in page and "the &lt;notes&gt;" in page and "went back before turn 1" in page
+    assert "<script" not in page and "http" not in page.partition("<body>")[0]
+    assert "went back before turn 1" in export(items, "md")
 
 
 def test_session_export_files(cli: Cli, tmp_path: Path) -> None:
