@@ -11,6 +11,7 @@ import pytest
 
 from xun_policies.commands import CommandScope, CommandVerdict, evaluate
 from xun_policies.store import PolicyState
+from xun_policies.wordset import wordset
 
 CORPUS = Path(__file__).parent / "corpus"
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
@@ -54,3 +55,29 @@ def test_97_of_100_allows_are_allowed_in_each_kind(own: list[dict[str, Any]]) ->
     assert sum(map(len, asked.values())) <= sum(counts.values()) // 100
     for kind, texts in asked.items():
         assert len(texts) <= max(1, counts[kind] * 3 // 100), (kind, texts)
+
+
+RUNS_ANYTHING = wordset(
+    "bash sh zsh dash fish ksh pwsh busybox python python2 python3 node deno bun perl ruby php lua java env sudo doas "
+    "su command builtin exec eval source . xargs nice nohup timeout time watch stdbuf setsid find ssh npx awk gawk sed "
+    "rm mv cp dd chmod curl wget tee vim less man git npm docker"
+)
+
+
+def test_after_a_grant_the_same_command_runs_unasked_and_no_grant_is_too_wide(own: list[dict[str, Any]]) -> None:
+    offered = 0
+    for row in [*own, *rows("commands.jsonl")]:
+        found = verdict(row["command"])
+        if not found.grants:
+            assert found.allowed or found.grant_refused
+            continue
+        offered += 1
+        policy = PolicyState()
+        for grant in found.grants:
+            assert grant.exact or len(grant.tokens) > 1 or grant.tokens[0].rpartition("/")[2] not in RUNS_ANYTHING
+            policy.command_allowlist.add(grant.tokens, grant.exact)
+        assert evaluate(row["command"], policy, SCOPE).allowed, row["command"]
+        # What follows an exact grant is another command, and no grant waives the rules of syntax and paths.
+        for more in (" > x", "; rm -rf y", " $(touch x)", "; cat ../../x") if "#" not in row["command"] else ():
+            assert not evaluate(row["command"].rstrip() + more, policy, SCOPE).allowed, row["command"]
+    assert offered > 1000

@@ -354,7 +354,7 @@ async def test_a_wrong_form_names_the_nearest(ctx: CommandContext) -> None:
     assert "/policy reset" in await shown(ctx, "/policy rest")
     assert "/help policy" in await shown(ctx, "/policy zzz")
     assert "command, write or host" in await shown(ctx, "/policy allow npm test")
-    assert "command or write" in await shown(ctx, "/policy remove npm test")
+    assert "command, write or host" in await shown(ctx, "/policy remove npm test")
 
 
 async def test_the_recorded_state_restores_the_same_show(ctx: CommandContext, session: FakeSession) -> None:
