@@ -126,6 +126,8 @@ def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) 
         lines = [*lines[:4], mark, *lines[-2:]]
     for warning in warnings(verdict.text):
         lines += wrap([(BOLD, safe(warning))], columns, [(WARN, "! ")], [(PLAIN, "  ")])
+    for row in safe(request.message.strip(), prompt=True).split("\n") if request.message.strip() else ():
+        lines += wrap([(WARN, f"! {row}")], columns, rest=[(PLAIN, "  ")])
     if request.cwd:
         lines.append([(DIM, "in "), (DIM, cut_left(safe(request.cwd, multiline=False, prompt=True), columns - 3))])
     shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
@@ -137,7 +139,7 @@ def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) 
     if request.risk is not None and request.risk.reason:
         quoted = f"“{safe(request.risk.reason, multiline=False, prompt=True)}”"
         lines += wrap([(QUOTE, quoted)], columns, [(DIM, "assessor: ")], [(DIM, "  ")])
-    return lines + _message(request.message, columns)
+    return lines
 
 
 def _segments(segments: tuple[Segment, ...], columns: int) -> list[Line]:
