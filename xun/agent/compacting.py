@@ -116,7 +116,7 @@ async def make_compaction(agent: Agent[Any], focus: str, keep: int) -> tuple[Com
     model = agent.config.compact_model or await agent.aresolve_model()
     request = summary_request(older, focus, model.context_window)
     summary, usage = await ask_for_summary(model, request, agent.config.retry_attempts)
-    text = summary_message(summary, older, draft.facts, agent.toolbox)
+    text = summary_message(summary, older, draft.facts)
     if agent.toolbox.offers(READER):
         text += listed_results(older)
     if agent.history[:cut] != older:

@@ -18,7 +18,6 @@ from xun.models.base import ModelRequest
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.models.base import ChatModel
-    from xun.tools.toolbox import ToolBox
 
 MARK = "[Compacted: a summary of the conversation before this point]"
 """How the message begins that takes the place of older ones."""
@@ -36,10 +35,13 @@ _CAPS = {"user": 6_000, "assistant": 4_000, "call": 1_200, "tool": 2_000}
 
 SAID, READ, CHANGED, DENIED = (
     "The user's own words, oldest first:",
-    "Files that were read or looked at:",
+    "Files that were read or named:",
     "Files that were changed:",
     "Denied, so not to be tried again unless the user asks for it:",
 )
+_CHANGES = frozenset({"added", "removed", "created", "edits", "files", "restored"})
+"""What the result of a tool tells of when it has changed a file."""
+
 _ALSO = (SAID, READ, CHANGED, DENIED)
 
 PROMPT = """\
@@ -194,17 +196,15 @@ async def ask_for_summary(model: ChatModel, request: ModelRequest, attempts: int
 # -- what the message holds -----------------------------------------------------------------------
 
 
-def summary_message(
-    summary: str, older: Sequence[Message], facts: Sequence[tuple[str, list[str]]], box: ToolBox
-) -> str:
+def summary_message(summary: str, older: Sequence[Message], facts: Sequence[tuple[str, list[str]]]) -> str:
     """Return the text that takes the place of *older*."""
-    sections = [*_by_rule(older, box), *facts]
+    sections = [*_by_rule(older), *facts]
     parts = [f"{MARK}\n{summary.strip()}"]
     parts += ["\n".join([title, *(f"- {line}" for line in lines)]) for title, lines in sections if lines]
     return "\n\n".join(parts)
 
 
-def _by_rule(older: Sequence[Message], box: ToolBox) -> list[tuple[str, list[str]]]:
+def _by_rule(older: Sequence[Message]) -> list[tuple[str, list[str]]]:
     found = _carried(older)
     results = {message.tool_call_id: message.text for message in older if message.role == "tool"}
     for message in older:
@@ -215,9 +215,7 @@ def _by_rule(older: Sequence[Message], box: ToolBox) -> list[tuple[str, list[str
             if result.startswith(("Denied", "A hook denied")):
                 found[DENIED].append(f"{call.name} {_cut(call.arguments, 200)}: {_cut(' '.join(result.split()), 200)}")
             else:
-                tool = box.get(call.name)
-                reads = tool is not None and (tool.attr.read_only or tool.attr.pure)
-                found[READ if reads else CHANGED] += _paths(call.arguments, result)
+                found[CHANGED if _CHANGES & _object(result).keys() else READ] += _paths(call.arguments, result)
     changed = set(found[CHANGED])
     found[READ] = [path for path in found[READ] if path not in changed]
     limits = {SAID: len(found[SAID]), DENIED: _DENIALS}

@@ -113,6 +113,8 @@ def _figures(sums: list[float]) -> tuple[str, ...]:
 async def _context(ctx: CommandContext, rest: str) -> CommandResult:
     import json
 
+    from xun.agent.compaction import largest
+
     no_arguments(rest, "/context")
     agent = ctx.session.agent
     sizes = {"system message": len(agent.system_text().encode("utf-8", "replace"))}
@@ -129,7 +131,8 @@ async def _context(ctx: CommandContext, rest: str) -> CommandResult:
     rows.append(_share("all", total, total, window))
     measured = f"Measured by the model: {_percent(ctx.session.context_pct)}."
     size_line = f"The window holds {window:,} tokens. " if window else ""
-    outputs = (table(("part", "tokens, about", "share"), rows), text(f"{size_line}{measured}"))
+    first = f"The largest message is {largest(agent.history)}. " if agent.history else ""
+    outputs = (table(("part", "tokens, about", "share"), rows), text(f"{first}{size_line}{measured}"))
     return CommandResult(outputs)
 
 
