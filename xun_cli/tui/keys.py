@@ -41,7 +41,7 @@ def key_name(event: Key) -> str:
     """Return a key as settings write it: a character, or ``c-x``, ``s-tab``, ``pageup``, ``escape enter``."""
     if event.character is not None and event.is_printable and not event.key.startswith(("ctrl+", "alt+")):
         return event.character
-    *modifiers, key = event.key.split("+")
+    *modifiers, key = event.key.replace("\r", "enter").split("+")
     alt = "alt" in modifiers
     prefix = "".join(f"{_PREFIXES[word]}-" for word in ("shift", "ctrl") if word in modifiers)
     if not prefix and alt and event.character is not None and event.is_printable:
