@@ -40,6 +40,9 @@ def one_file(rule: Rule, call: Call) -> Problem | None:
     found = walk(compiled(rule.options), call)
     if isinstance(found, Problem):
         return found
+    if found.late and rule.name != "base64":
+        # Neither xxd nor the uniq of other systems takes options there.
+        return Problem(NOT_FREE, f"{found.late} behind an operand may be the file to write")
     for word in found.operands:
         if word.glob:
             return Problem("glob", f"{word.text} may become two operands, and the second is written")

@@ -148,6 +148,7 @@ RULES: tuple[Rule, ...] = (
             "sed -n 1p *",
             "sed 's/a/b/\nw x' a",
             "sed --expression=w",
+            "sed 'w x' a -e p",
         ),
     ),
     Rule(
@@ -166,6 +167,7 @@ RULES: tuple[Rule, ...] = (
             "awk 1 /etc/shadow",
             "awk 1 *",
             "awk -v x=1 1 a",
+            "awk 1 -F /etc/shadow",
             "awk --field-separator 'BEGIN{system(\"x\")}' 1 a",
             "awk '@load \"x\"'",
         ),

@@ -196,7 +196,7 @@ RULES: tuple[Rule, ...] = (
         most=1,
         check="one_file",
         allows=("uniq -c", "uniq -c a.txt"),
-        asks=("uniq a.txt b.txt", "uniq a*", "uniq - b", "uniq -c -- a b"),
+        asks=("uniq a.txt b.txt", "uniq a*", "uniq - b", "uniq -c -- a b", "uniq a -c"),
     ),
     Rule(
         ("cut",),
@@ -274,7 +274,16 @@ RULES: tuple[Rule, ...] = (
         most=1,
         check="hex_dump",
         allows=("xxd -l 64 a", "xxd -s -16 a", "xxd -p a", "xxd -c16 a", "xxd -ps a"),
-        asks=("xxd -r a b", "xxd a b", "xxd *", "xxd -revert a", "xxd -g a b", "xxd -ps -r a"),
+        asks=(
+            "xxd -r a b",
+            "xxd a b",
+            "xxd *",
+            "xxd -revert a",
+            "xxd -g a b",
+            "xxd -ps -r a",
+            "xxd a -p",
+            "xxd -ao 1 a",
+        ),
     ),
     Rule(
         ("od",),

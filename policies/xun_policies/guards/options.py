@@ -92,11 +92,12 @@ class Call:
 
 
 class Arguments:
-    """What a walk found: operands in order, and the values of each option, one a line."""
+    """What a walk found: operands in order, the values of each option, one a line, and the last option behind one."""
 
-    __slots__ = ("operands", "options")
+    __slots__ = ("late", "operands", "options")
 
     def __init__(self) -> None:
+        self.late = ""
         self.operands: list[Word] = []
         self.options: dict[str, str] = {}
 
@@ -124,6 +125,8 @@ def walk(options: Options, call: Call) -> Arguments | Problem:
             break
         if word.glob and not (text.startswith("--") and _only_value_globs(text)):
             return Problem("glob", f"a pattern in the option {text}")
+        if result.operands:
+            result.late = text
         following = words[index] if index < count else None
         take = _long if text[1] == "-" else _short
         step = take(options, word, following, call, result)
@@ -193,6 +196,9 @@ def _separate(name: str, kind: str, following: Word | None, call: Call, result: 
     if text[:1] == "-" and len(text) > 1 and kind not in "#!":
         return Problem("guard", f"the value {text} of {name} looks like an option")
     result.note(name, text)
+    if result.operands and kind in ":!" and call.path(text) is not None:
+        # awk, and more on other systems, take no options behind the first operand: this would be a file then.
+        return Problem("path", f"{text}, the value of {name} behind an operand, may be taken for a file outside")
     return _value(name, kind, text, call) or 1
 
 

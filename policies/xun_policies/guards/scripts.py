@@ -127,6 +127,9 @@ def sed(rule: Rule, call: Call) -> Problem | None:
     scripts, files = _script_and_files(found, ("-e", "--expression"))
     if not scripts:
         return Problem(NOT_FREE, "no script")
+    if found.late and len(files) == len(found.operands):
+        # Where sed takes no options behind an operand, the first operand would be the script.
+        return Problem(NOT_FREE, f"{found.late} stands behind an operand, which may be taken for the script")
     for script in scripts:
         reason = _SedScript(script).fault()
         if reason is not None:
@@ -228,9 +231,9 @@ class _SedScript:
                 flags = _SED_FLAGS.match(self.text, self.at)
                 self.at = flags.end() if flags else self.at
         elif char in ":btT":
-            # A label may reach further for another sed: what follows is checked all the same.
+            # For another sed a label reaches to the end of the line, and what quotes that end here does not there.
             label = _SED_LABEL.match(self.text, self.at)
-            if label is None:
+            if label is None or ("\\\n" in self.text[label.end() :] and self.text[label.end()] != "\n"):
                 return f"the label after {char} in the sed script is not understood"
             self.at = label.end()
         elif char in "qQl":
