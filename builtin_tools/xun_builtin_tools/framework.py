@@ -28,9 +28,8 @@ def ask_preference(
 ) -> dict[str, str]:
     """Ask the person to choose, when the request leaves open what changes the result.
 
-    Not for permission: writes and commands are approved elsewhere. choices are 2 to 9 short answers; with allow_extra
-    the person may type another. default_choice, one of choices, is preselected. Returns the question as Q, the answer
-    as A."""
+    choices are 2 to 9 short answers; with allow_extra the person may type another. default_choice, one of choices, is
+    preselected. Returns the question as Q, the answer as A."""
     if not 2 <= len(choices) <= 9 and not (choices == [] and allow_extra):
         raise ToolError(f"choices needs 2 to 9 answers, got {len(choices)}.")
     if len(set(choices)) != len(choices):

@@ -12,7 +12,7 @@ from xun.errors import ToolCallFormatError
 if TYPE_CHECKING:
     from xun.tools.function import Function
 
-INDEX_WIDTH = 50
+INDEX_WIDTH = 48
 """Characters of a description in the index of deferred tools, which goes with every request."""
 
 FAMILY = 3
@@ -136,7 +136,7 @@ def _lines(family: list[Function]) -> list[str]:
 
 def _line(tool: Function) -> str:
     text = _gist(" ".join(tool.description.split()))
-    return f"- {tool.name}: {text}" if text else f"- {tool.name}"
+    return f"{tool.name}: {text}" if text else tool.name
 
 
 def _gist(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 def tools() -> list[Callable[..., Any]]:
     """Return the functions of the group."""
+    from xun_builtin_tools.diagnostic.asking import diagnostics
     from xun_builtin_tools.diagnostic.functions import check_lint, check_syntax
 
-    return [check_syntax, check_lint]
+    return [check_syntax, check_lint, diagnostics]

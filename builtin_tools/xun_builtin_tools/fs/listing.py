@@ -33,8 +33,8 @@ def list_dir(
     """List what is in a folder.
 
     details adds size in bytes, time of the last change and targets of links. ignore leaves out names by patterns such
-    as "*.pyc", show_hidden=false those that begin with a dot. Returns directories and files, sorted by name; a link
-    counts as a file. At most 2,000 names; left_out says how many more there are."""
+    as "*.pyc", show_hidden=false those that begin with a dot. Returns directories and files, sorted by name, at most
+    2,000; a link counts as a file."""
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
     _require_folder(ctx, resolved, path)

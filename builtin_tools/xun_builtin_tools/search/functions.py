@@ -76,13 +76,13 @@ class SearchTools:
     ) -> dict[str, Any]:
         """Search the content of files for a regular expression, line by line.
 
-        pattern is in the syntax of ripgrep, without look-around and back-references; literal takes it as plain text,
-        word matches whole words only. multiline lets a match run over lines, and dotall the dot match line breaks. path
-        is a folder or a file. glob selects files, such as '*.{ts,tsx}', 'src/**' or '!*.min.js'; without a slash at
-        every depth. hidden=false leaves out names that begin with a dot; gitignore=false also searches what git
-        ignores; .git and binary files never are. before, after and context add lines. encoding is only for files that
-        are not UTF-8 and have no byte order mark. Returns matches (long lines cut around them), or with output the
-        files or the counts, at most limit of them; paths are relative to path."""
+        pattern is in the syntax of ripgrep, without look-around and back-references; literal takes it as plain text.
+        multiline lets a match run over lines, and dotall the dot match line breaks. path is a folder or a file. glob
+        selects files, such as '*.{ts,tsx}', 'src/**' or '!*.min.js'; without a slash at every depth. hidden=false
+        leaves out names that begin with a dot; gitignore=false also searches what git ignores; .git and binary files
+        never are. encoding is only for files that are not UTF-8 and have no byte order mark. Returns matches (long
+        lines cut around them), or with output the files or the counts, at most limit of them; paths are relative to
+        path."""
         from xun_builtin_tools.search.engine import Engine
         from xun_builtin_tools.search.request import GrepRequest, Wording, encoding_of, file_filter
 

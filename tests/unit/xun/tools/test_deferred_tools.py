@@ -94,7 +94,7 @@ def test_row_18_the_search_tool_lists_names_with_the_beginning_of_descriptions()
     Agent(model=model, toolbox=box().with_defaults("framework")).initialize().instruct("go").execute()
     search = next(item for item in model.requests[0].tools if item["function"]["name"] == "tool_search")
     line = next(item for item in search["function"]["description"].splitlines() if "send_message:" in item)
-    assert line.startswith("- send_message: Send a text") and line.endswith("...")
+    assert line.startswith("send_message: Send a text") and line.endswith("...")
     assert len(line) <= len("- send_message: ") + 80
 
 

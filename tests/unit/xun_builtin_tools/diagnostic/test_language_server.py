@@ -1,0 +1,258 @@
+"""The tool diagnostics, with a language server made for the purpose, and with pylsp where it is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xun import Agent, AgentConfig, ToolBox, Workspace
+from xun.environment.tags import carriers
+from xun_builtin_tools.diagnostic.asking import MAX_FINDINGS, SERVERS
+
+FAKE = Path(__file__).parents[3] / "fakes" / "language_server.py"
+
+
+class Place:
+    """A workspace, a folder of programs, and an agent for the two."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.root, self.programs, self.log = tmp_path / "ws", tmp_path / "bin", tmp_path / "log"
+        self.root.mkdir()
+        self.programs.mkdir()
+        self.agents: list[Agent[Any]] = []
+
+    def install(self, *modes: str, name: str = "pylsp", folder: Path | None = None) -> Path:
+        program = (folder or self.programs) / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        words = " ".join(modes)
+        program.write_text(f"#!/bin/sh\nexec {sys.executable} {FAKE} {words} --log {self.log}\n")
+        program.chmod(0o755)
+        return program
+
+    def agent(self, **config: Any) -> Agent[Any]:
+        made: Agent[Any] = Agent(
+            toolbox=ToolBox().with_defaults("diagnostic", "fs", "patch"),
+            workspace=Workspace(self.root),
+            config=AgentConfig(**{"auto_confirm": True, **config}),
+        ).initialize()
+        self.agents.append(made)
+        return made
+
+    def notes(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    made = Place(tmp_path)
+    monkeypatch.setenv("PATH", f"{made.programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    yield made
+    for agent in made.agents:
+        agent.finalize()
+        agent.workspace.close()
+
+
+def call(agent: Agent[Any], name: str, **arguments: Any) -> Any:
+    return agent.toolbox.call_tool(agent, name, arguments, None)
+
+
+def ask(agent: Agent[Any], **arguments: Any) -> Any:
+    return call(agent, "diagnostics", **arguments).unwrap()
+
+
+def refused(agent: Agent[Any], **arguments: Any) -> str:
+    return str(call(agent, "diagnostics", **arguments).unwrap_err().error)
+
+
+def test_the_files_that_were_written_and_what_is_new_in_them(place: Place) -> None:
+    place.install()
+    agent = place.agent()
+    call(agent, "write_file", path="a.py", content="x = 1  # BAD one\ny = 2  # NOTE\nz = 3  # ODD\n").unwrap()
+    call(agent, "write_file", path="b.txt", content="BAD\n").unwrap()
+    value = ask(agent)
+    path = str(place.root / "a.py")
+    assert value["server"] == "pylsp" and value["files"] == {path: 3}
+    assert value["findings"] == [
+        {
+            "path": path,
+            "line": 1,
+            "column": 10,
+            "severity": "error",
+            "message": "bad thing: x = 1 # BAD one",
+            "code": "BAD",
+        },
+        {
+            "path": path,
+            "line": 3,
+            "column": 10,
+            "severity": "warning",
+            "message": "odd thing: z = 3 # ODD",
+            "code": "ODD",
+        },
+    ]
+    assert "There is no Python file" in refused(agent), "nothing was written since"
+    call(agent, "replace", path="a.py", old="y = 2  # NOTE\n", new="BAD two\n").unwrap()
+    found = ask(agent)["findings"]
+    assert [(row["line"], row.get("new", False)) for row in found] == [(1, False), (2, True), (3, False)]
+    opened = [(note["method"], note["version"]) for note in place.notes() if "version" in note]
+    assert opened == [("textDocument/didOpen", 1), ("textDocument/didChange", 2)]
+
+
+def test_one_server_for_a_session_and_none_after_it(place: Place) -> None:
+    place.install("noisy")
+    agent = place.agent()
+    (place.root / "a.py").write_text("BAD\n")
+    own: Any = agent.environment
+    for _ in range(3):
+        assert len(ask(agent, paths=["a.py"])["findings"]) == 1
+    running = [number for number, tag in carriers() if tag.startswith(own.tag)]
+    assert len([note for note in place.notes() if "initialize" in note]) == 1 and len(running) >= 1
+    agent.finalize()
+    assert [number for number, tag in carriers() if tag.startswith(own.tag)] == []
+    assert {"method": "shutdown"} in place.notes()
+
+
+def test_what_the_server_asks_for(place: Place) -> None:
+    place.install()
+    (place.root / "a.py").write_text("ok\n")
+    assert ask(place.agent(), paths=["a.py"])["findings"] == []
+    answers = {note["answer"]: note for note in place.notes() if "answer" in note}
+    assert answers["s1"]["result"] == [{"enabled": False}]
+    assert answers["s2"]["error"] is None
+    assert answers["s3"]["error"]["code"] == -32601, "a server does not edit files"
+    begun = next(note["initialize"] for note in place.notes() if "initialize" in note)
+    assert begun["rootUri"] == place.root.as_uri() and begun["processId"] is None
+
+
+@pytest.mark.parametrize("mode", ["no-version", "early-empty", "slow", "stays"])
+def test_servers_differ(place: Place, mode: str) -> None:
+    place.install(mode)
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent()
+    assert [row["line"] for row in ask(agent, paths=["a.py"])["findings"]] == [1]
+    begun = time.monotonic()
+    agent.finalize()
+    assert time.monotonic() - begun < 4
+
+
+@pytest.mark.parametrize(
+    ("mode", "word"),
+    [("crash-at-start", "no module named that"), ("crash-at-file", "it fell over"), ("refuses", "not today")],
+)
+def test_a_server_that_fails_is_one_sentence_and_the_next_call_starts_another(
+    place: Place, mode: str, word: str
+) -> None:
+    place.install(mode)
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent()
+    text = refused(agent, paths=["a.py"])
+    assert word in text and "Traceback" not in text and "\n" not in text.strip()
+    place.install()
+    assert len(ask(agent, paths=["a.py"])["findings"]) == 1
+
+
+def test_a_server_that_says_nothing_is_not_waited_for(place: Place) -> None:
+    place.install("silent")
+    (place.root / "a.py").write_text("BAD\n")
+    begun = time.monotonic()
+    value = ask(place.agent(), paths=["a.py"], timeout=0.5)
+    assert time.monotonic() - begun < 5
+    assert value["files"] == {str(place.root / "a.py"): None} and "did not finish" in value["note"]
+
+
+def test_what_is_no_server_ends_the_call(place: Place) -> None:
+    place.install("junk")
+    (place.root / "a.py").write_text("BAD\n")
+    assert "ended before it answered" in refused(place.agent(), paths=["a.py"])
+
+
+def test_so_many_findings_and_no_more(place: Place) -> None:
+    place.install()
+    (place.root / "a.py").write_text("BAD " + "x" * 5000 + "\n" + "ODD\n" * 200)
+    value = ask(place.agent(), paths=["a.py"])
+    assert len(value["findings"]) == MAX_FINDINGS and "151 more" in value["note"]
+    assert value["findings"][0]["severity"] == "error" and len(json.dumps(value)) < 20_000
+
+
+def test_paths_are_those_of_the_workspace(place: Place) -> None:
+    place.install()
+    (place.root.parent / "out.py").write_text("BAD\n")
+    (place.root / "a.py").write_text("BAD\n")
+    value = ask(place.agent(), paths=["a.py", "../out.py", "none.py", "b.txt"])
+    assert list(value["files"]) == [str(place.root / "a.py")]
+    for word in ("not within the agent's workspace", "none.py", "is no Python file"):
+        assert word in value["note"]
+
+
+def test_a_program_of_the_workspace_is_never_started(place: Place) -> None:
+    place.install(folder=place.root / ".venv" / "bin")
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent()
+    text = refused(agent, paths=["a.py"])
+    assert str(place.root / ".venv/bin/pylsp") in text and "never started" in text
+    (place.programs / "pylsp").symlink_to(place.root / ".venv" / "bin" / "pylsp")
+    assert "never started" in refused(agent, paths=["a.py"])
+    assert place.notes() == []
+
+
+def test_without_a_server_one_sentence_says_how_to_get_one(place: Place) -> None:
+    (place.root / "a.py").write_text("x\n")
+    if any(shutil.which(name, path=str(Path(sys.executable).parent)) for name, *_ in SERVERS):
+        pytest.skip("one is installed beside this Python")
+    assert "pipx install python-lsp-server" in refused(place.agent(), paths=["a.py"])
+
+
+def test_its_start_is_asked_for_as_a_command(place: Place) -> None:
+    place.install()
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent(auto_confirm=False, risk_enabled=False)
+    error = call(agent, "diagnostics", paths=["a.py"]).unwrap_err()
+    assert error.kind == "denied" and place.notes() == []
+    agent.toolbox.dry_run = True
+    assert "pylsp" in json.dumps(call(agent, "diagnostics", paths=["a.py"]).value, default=str)
+    assert place.notes() == []
+
+
+def test_the_first_of_the_list_is_taken(place: Place) -> None:
+    place.install()
+    place.install(name="pyright-langserver")
+    (place.root / "a.py").write_text("BAD\n")
+    assert ask(place.agent(), paths=["a.py"])["server"] == "pyright-langserver"
+
+
+def test_behind_the_wall_too(place: Place) -> None:
+    place.install()
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent(environment="sandbox")
+    own: Any = agent.environment
+    if own.wall == "none":
+        pytest.skip("there is no sandbox here")
+    place.log = place.root / "log"
+    place.install()
+    assert [row["line"] for row in ask(agent, paths=["a.py"])["findings"]] == [1]
+
+
+@pytest.mark.skipif(shutil.which("pylsp") is None, reason="pylsp is not installed")
+def test_pylsp_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os\n\n\ndef f():\n    return undefined_name\n")
+    agent: Agent[Any] = Agent(
+        toolbox=ToolBox().with_defaults("diagnostic", "patch"),
+        workspace=Workspace(tmp_path),
+        config=AgentConfig(auto_confirm=True),
+    ).initialize()
+    try:
+        said = [row["message"] for row in ask(agent, paths=["a.py"])["findings"]]
+        assert any("undefined_name" in text for text in said) and any("os" in text for text in said)
+        call(agent, "replace", path="a.py", old="undefined_name", new="os.name").unwrap()
+        assert ask(agent)["findings"] == []
+    finally:
+        agent.finalize()
+        agent.workspace.close()
