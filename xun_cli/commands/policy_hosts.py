@@ -41,10 +41,10 @@ def place_of(typed: str) -> str:
 def show_hosts(policy: PolicyState, configured: Sequence[str] = ()) -> Output:
     """Return the list, ``h1…``; *configured* are hosts that the settings allow."""
     rows = [
-        (f"h{at}", entry.host, "this host", *origin(entry, policy.host_allowlist))
+        (f"h{at}", entry.host, *origin(entry, policy.host_allowlist))
         for at, entry in enumerate(policy.host_allowlist, 1)
     ]
-    rows += [("", host, "this host", "tools.allowed_hosts", "", "") for host in configured]
+    rows += [("", host, "tools.allowed_hosts", "", "") for host in configured]
     return listed("Hosts that are fetched from unasked", rows, "none granted")
 
 
