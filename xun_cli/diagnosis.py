@@ -92,6 +92,8 @@ def _sandbox_check(settings: Settings, cwd: Path) -> Check:
     environment = SandboxEnvironment(workspace, network=wanted.network, writable=wanted.writable)
     try:
         wall, reason = environment.wall, environment.reason
+    except XunError as error:
+        return Check("sandbox", "bad", str(error))
     finally:
         environment.close()
         workspace.close()

@@ -16,6 +16,7 @@ from xun.environment.confinement import View
 from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
 from xun.environment.processes import ProcessTable
+from xun.environment.proof import forbidden_file
 from xun.environment.shield import Shield, find_program, secret_paths, service_sockets, within
 from xun.environment.tags import TAG
 from xun_policies.paths.tempdir import TempDir
@@ -101,8 +102,8 @@ class Bubblewrap:
                 self._starter = ThreadPoolExecutor(1, "xun-bubblewrap")
             return self._starter
 
-    def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str]) -> Inside:
-        folders = self._folders()
+    def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str], *, pinned: bool = True) -> Inside:
+        folders = self._folders() if pinned else ()
         return Inside(
             view,
             tuple(sorted(self._writable(), key=len)),
@@ -145,13 +146,9 @@ class Bubblewrap:
         Raises:
             EnvironmentUnusable: It does not; the text says why.
         """
-        if self._tested:
-            return
-        self._shield.enter()
-        try:
-            self._test(self._inside("closed", env, ()), env)
-        finally:
-            self._shield.leave()
+        if not self._tested:
+            # Without what is special about this workspace: that is told when a command is to run in it.
+            self._test(self._inside("closed", env, (), pinned=False), env)
 
     def _test(self, inside: Inside, env: Mapping[str, str]) -> None:
         if self._tested:
@@ -169,10 +166,8 @@ class Bubblewrap:
 
     def _tried(self, inside: Inside, env: Mapping[str, str]) -> str:
         """Return why the wall does not hold, "" when it does: other namespaces, and a file that stays unwritten."""
-        canary = TempDir()
-        try:
-            file = f"{canary.path}/canary"
-            script = f"( : > {file} ) 2> /dev/null; readlink /proc/self/ns/net /proc/self/ns/pid"
+        with forbidden_file(inside.writable) as file:
+            script = f"( : > '{file}' ) 2> /dev/null; readlink /proc/self/ns/net /proc/self/ns/pid"
             done = _outcome([self.program, *arguments(inside), "--", "/bin/sh", "-c", script], env)
             if isinstance(done, str):
                 return done
@@ -181,8 +176,6 @@ class Bubblewrap:
             names = {os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "pid")}
             if os.path.exists(file) or len(names.union(done.stdout.split())) < 4:
                 return "it does not hold in what it starts"
-        finally:
-            canary.cleanup()
         return ""
 
     def close(self) -> None:

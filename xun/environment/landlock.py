@@ -22,6 +22,7 @@ from xun.environment.boxes import WalledProcess
 from xun.environment.confinement import View
 from xun.environment.local import argument_vector
 from xun.environment.processes import ProcessTable
+from xun.environment.proof import forbidden_file
 from xun.environment.shield import secret_paths, within
 from xun.environment.tags import TAG
 from xun_policies.paths.tempdir import TempDir
@@ -150,22 +151,20 @@ class Landlock:
             return "the kernel does not have it, or has it switched off"
         if self.version < 4 and not seccomp.supported():
             return f"its ABI {self.version} can't close the network"
-        canary = TempDir()
         try:
-            file, inside = f"{canary.path}/canary", f"{self.temporary}/canary"
-            script = f'( : > "{file}" ) 2> /dev/null; : > "{inside}"'
-            process = self._start(["/bin/sh", "-c", script], "/", env, False, "closed")
-            said = process.stderr.read().decode(errors="replace")
-            code = process.wait()
-            process.close()
-            if code:
-                return " ".join(said.split())[-300:] or f"exit code {code}"
-            if os.path.exists(file) or not os.path.exists(inside):
-                return "it does not hold in what it starts"
+            with forbidden_file(self._writable()) as file:
+                inside = f"{self.temporary}/canary"
+                script = f"( : > '{file}' ) 2> /dev/null; : > '{inside}'"
+                process = self._start(["/bin/sh", "-c", script], "/", env, False, "closed")
+                said = process.stderr.read().decode(errors="replace")
+                code = process.wait()
+                process.close()
+                if code:
+                    return " ".join(said.split())[-300:] or f"exit code {code}"
+                if os.path.exists(file) or not os.path.exists(inside):
+                    return "it does not hold in what it starts"
         except (OSError, EnvironmentUnusable) as exc:
             return str(exc)
-        finally:
-            canary.cleanup()
         return ""
 
     def close(self) -> None:

@@ -62,7 +62,11 @@ class SandboxEnvironment(WorkspaceFiles):
 
     @property
     def wall(self) -> str:
-        """bubblewrap, landlock or none; the first time this takes as long as a command or two."""
+        """bubblewrap, landlock or none; the first time this takes as long as a command or two.
+
+        Raises:
+            EnvironmentUnusable: A folder of *writable* can't be used.
+        """
         return self._walls.chosen()[0]
 
     @property
@@ -168,6 +172,7 @@ class _Walls:
         if sys.platform != "linux":
             return "none", f"xun knows no wall for {sys.platform}."
         env = child_environment(os.environ)
+        self._writable()  # what is wrong with these folders is not for a weaker wall to overlook
         try:
             self.bwrap.test(env)
             return "bubblewrap", f"{self.bwrap.program} works here."

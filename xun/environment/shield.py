@@ -207,7 +207,7 @@ def _is_socket(path: str) -> bool:
 
 def find_program(name: str, roots: Iterable[str]) -> str | None:
     """Return the absolute path of *name* on PATH, never one from a folder that the agent may write to."""
-    inside = tuple(roots)
+    inside = tuple(root for root in roots if root != "/")  # else no program were left
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         if not os.path.isabs(folder):
             continue

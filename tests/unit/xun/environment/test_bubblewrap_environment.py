@@ -152,7 +152,8 @@ def test_network_can_be_allowed(workspace):
 def test_git_works_and_what_had_to_be_made_goes_again(environment, workspace):
     subprocess.run(["git", "init", "-q", str(workspace.workdir)], check=True)
     shutil.rmtree(workspace.workdir / ".git/hooks", ignore_errors=True)
-    script = "test -d .xun && echo x > a && git add a && git -c user.name=a -c user.email=a@b.c commit -q -m m && git log --oneline"
+    identity = "git -c user.name=a -c user.email=a@b.c"
+    script = f"test -d .xun && echo x > a && git add a && {identity} commit -q -m m && git log --oneline"
     code, out, err = run(environment, script)
     assert code == 0 and out.endswith(" m\n"), err
     assert not (workspace.workdir / ".xun").exists() and not (workspace.workdir / ".git/hooks").exists()
