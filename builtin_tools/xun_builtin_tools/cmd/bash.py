@@ -13,7 +13,7 @@ from xun_builtin_tools import gate
 from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.process import Outcome, Watch
 from xun_builtin_tools.cmd.tasks import Task, Tasks, new_log
-from xun_builtin_tools.cmd.walled import note
+from xun_builtin_tools.cmd.walled import ended, note
 
 if TYPE_CHECKING:
     from xun.environment.base import Process
@@ -147,7 +147,8 @@ def _value(approved: gate.ApprovedCommand, outcome: Outcome, stdout: Capture, st
     elif outcome.left_running:
         named = f": {'; '.join(outcome.left[:5])}" if outcome.left else ""
         value["note"] = f"Processes that the command started still run, and end with the session{named}."
-    walled = note(approved.confinement, outcome.returncode, stdout.text, stderr.text)
+    held = approved.confinement
+    walled = note(held, outcome.returncode, stdout.text, stderr.text) or ended(held, approved.text)
     if walled:
         value["note"] = f"{value['note']} {walled}" if "note" in value else walled
     return value

@@ -23,7 +23,21 @@ _FILES = re.compile(
 _DENIED = re.compile(r"[Pp]ermission denied|EACCES|PermissionError")
 _SETUP = re.compile(r"\Abwrap: ")
 
+_BACKGROUND = re.compile(r"(?<![&|<>\\])&(?![&>])\s*(?:$|[;)\n]|[^&\s])")
+"""Good enough for a hint: a quoted one counts too."""
+
 _TAIL = 20_000
+
+
+def ended(confinement: Confinement, command: str) -> str:
+    """Return what to say of a *command* that meant to leave something running; "" where that works."""
+    if not confinement.held or confinement.wall != "bubblewrap" or confinement.view == "machine":
+        return ""
+    if not _BACKGROUND.search(command) and not re.search(r"\b(?:nohup|setsid|disown)\b", command):
+        return ""
+    return (
+        "What it started in the background ended with it, as always in the sandbox; bash_spawn keeps a command running."
+    )
 
 
 def note(confinement: Confinement, returncode: int | None, *outputs: str) -> str:

@@ -12,7 +12,7 @@ from xun.choice import ChoiceOutcome
 from xun.environment import LocalEnvironment
 from xun.environment.confinement import Confinement, in_view, wall_of
 from xun.models import ScriptedModel
-from xun_builtin_tools.cmd.walled import note
+from xun_builtin_tools.cmd.walled import ended, note
 
 
 class Walled(LocalEnvironment):
@@ -256,6 +256,25 @@ def test_environments_without_views_are_used_as_they_are(tmp_path):
     assert in_view(environment, "outside") is environment and wall_of(environment) == "none"
     assert not Confinement("none", "closed").held and Confinement("none").text == "none"
     workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("python3 -m http.server &", True),
+        ("npm start & sleep 1; curl x", True),
+        ("(sleep 9 &)", True),
+        ("nohup ./serve", True),
+        ("ls && pwd", False),
+        ("make 2>&1 | tail", False),
+        ("make &> log", False),
+        ("make &>> log; echo a\\&b", False),
+    ],
+)
+def test_what_ended_with_its_command_is_told(command, told):
+    assert bool(ended(Confinement("bubblewrap", "network"), command)) == told
+    for other in (Confinement("landlock"), Confinement("none"), Confinement("bubblewrap", "outside")):
+        assert ended(other, command) == ""
 
 
 CLOSED, OPEN = Confinement("bubblewrap"), Confinement("bubblewrap", "network")
