@@ -17,6 +17,7 @@ from xun_cli.commands import (
     modes,
     overview,
     policy,
+    reporting,
     settings,
     tasks,
     tools,
@@ -47,6 +48,7 @@ def build() -> Registry:
         look.commands(),
         frontends.commands(),
         health.commands(),
+        reporting.commands(),
     )
     for family in families:
         for command in family:

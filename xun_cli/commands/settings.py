@@ -1,11 +1,11 @@
-"""/config: what is set, and where it comes from."""
+"""/config: what is set, and where it comes from; setting one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.output import CommandResult, failed, table, text
+from xun_cli.commands.output import CommandResult, failed, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 _HIDDEN = frozenset({"provider.headers"})
@@ -17,8 +17,8 @@ def commands() -> list[SlashCommand]:
     return [
         SlashCommand(
             "config",
-            "/config [key]",
-            "settings, their values and origins",
+            "/config [key] [value]",
+            "settings, their values and origins; set one",
             _config,
             complete=_complete,
             topic="Help",
@@ -32,8 +32,7 @@ async def _config(ctx: CommandContext, rest: str) -> CommandResult:
     wanted = rest.strip()
     keys = all_keys()
     if " " in wanted:
-        key = wanted.split()[0]
-        raise BadArguments(f"/config only shows. To change {key}: `xun config set {key} VALUE`, then start xun again.")
+        return await _set(ctx, *wanted.split(None, 1))
     shown = [key for key in keys if not wanted or key == wanted or key.startswith(f"{wanted}.")]
     if not shown:
         from xun_cli.config import unknown_key
@@ -45,8 +44,24 @@ async def _config(ctx: CommandContext, rest: str) -> CommandResult:
     return CommandResult((table(("key", "value", "from"), rows), where))
 
 
+async def _set(ctx: CommandContext, key: str, typed: str) -> CommandResult:
+    import asyncio
+
+    from xun_cli.config import parse_value, unknown_key
+    from xun_cli.config_write import set_value
+    from xun_cli.settings import all_keys
+
+    if key not in all_keys():
+        raise BadArguments(f"{unknown_key(key)}.")
+    value = parse_value(key, typed)
+    await asyncio.to_thread(set_value, ctx.places.config_file, key, value)
+    return said(f"Wrote {key} = {value!r} to {ctx.places.config_file}. It counts from the next start of xun.")
+
+
 def _value(ctx: CommandContext, key: str) -> str:
-    value: Any = ctx.settings.get(key)
+    from xun_cli.settings import displayed
+
+    value: Any = displayed(key, ctx.settings.get(key))
     if key in _HIDDEN and value:
         return ", ".join(f"{name}: (hidden)" for name in value)
     if isinstance(value, bool):

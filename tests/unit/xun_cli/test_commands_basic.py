@@ -345,7 +345,10 @@ async def test_config_shows_values_with_their_origin(ctx: CommandContext) -> Non
     assert "built in" in text and "config.toml line 3" in text and "abc" not in text
     assert "risk.enabled" in await shown(ctx, "/config risk")
     assert "did you mean" in await shown(ctx, "/config moddel")
-    assert "xun config set mode VALUE" in await shown(ctx, "/config mode plan")
+    assert "from the next start" in await shown(ctx, "/config mode plan")
+    assert 'mode = "plan"' in ctx.places.config_file.read_text()
+    assert "must be one of" in await shown(ctx, "/config mode yolo")
+    assert "did you mean" in await shown(ctx, "/config moddel x")
     assert ("/config ui.mode", "") in default_registry().complete(ctx, "/config ui.m")
 
 

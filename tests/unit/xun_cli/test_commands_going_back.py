@@ -164,3 +164,22 @@ async def test_an_image_goes_with_a_message_where_the_model_sees(ctx):
     assert "no.png can't be shown" in await shown(ctx, "/image no.png")
     assert "can't be read" in await shown(ctx, "/image missing.png") and "a folder" in await shown(ctx, "/image .")
     assert ("/image pic.png", "") in default_registry().complete(ctx, "/image p")
+
+
+async def test_log_bug_and_init(ctx):
+    assert "Nothing has been logged yet" in await shown(ctx, "/log")
+    ctx.places.state.mkdir(parents=True, exist_ok=True)
+    ctx.places.log_file.write_text("".join(f"line {number}\n" for number in range(100)) + "API_KEY=hunter2hunter2\n")
+    tail = await shown(ctx, "/log tail")
+    assert "line 99" in tail and "line 20\n" not in tail and str(ctx.places.log_file) == await shown(ctx, "/log path")
+    ctx.settings.put("provider.headers", {"Authorization": "Bearer secret-value"}, "test")
+    answering(ctx.session, False)
+    await ask(ctx.session, "my password=hunter2 is here")
+    assert "nothing was sent" in await shown(ctx, "/bug")
+    report = ctx.session.cwd / f"xun-bug-{ctx.session.id}.md"
+    content = report.read_text()
+    assert report.stat().st_mode & 0o777 == 0o600 and "line 99" in content and "## Checks" in content
+    assert "hunter2" not in content and "secret-value" not in content and "make a" in content
+    assert await shown(ctx, "/bug") == "Nothing written."
+    assert "Wrote" in await shown(ctx, "/init") and (ctx.session.cwd / "AGENTS.md").read_text().startswith("# ")
+    assert "exists and stays" in await shown(ctx, "/init")
