@@ -31,7 +31,8 @@ put into quotes: @"my file.txt". !command runs a command as you, without a quest
 /mode NAME or Shift-Tab changes it. /auto N answers the next N questions in any mode; protected paths still ask.""",
     "sessions": """\
 Every session is kept on disk. /sessions lists those of this folder, /resume continues one, /clear begins a new one,
-/rename names it, /export writes it to a file. `xun -c` continues the last one.""",
+/rename names it, /export writes it to a file. `xun -c` continues the last one. /rewind goes back before a turn, with
+its files if you want; /fork goes on in a copy; /compact sums up older messages, which also happens by itself.""",
 }
 """Longer help by topic."""
 
