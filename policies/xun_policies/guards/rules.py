@@ -44,9 +44,15 @@ class Rule:
     @property
     def name(self) -> str:
         """The prefix as text."""
-        return " ".join(self.prefix)
+        return _joined(self.prefix)
 
 
+@cache
+def _joined(prefix: tuple[str, ...]) -> str:
+    return " ".join(prefix)
+
+
+_FROM_TOP = r":(?:[!^]*/|\([^)]*\btop\b)"
 _ONLY_NAMES = r"-[A-HJ-SU-Zabce-vx-z0-9]*d|--directory$"
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "--files", "--type-list")
 
@@ -88,14 +94,22 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
         return Problem(NOT_FREE, f"the operand {words[0].text} is not free")
     else:
         for word in words[_first_path(rule, found) :]:
-            if rule.prefix[0] == "git" and ".." in word.text.partition(":")[2].split("/"):
-                return Problem("path", f"{word.text} may name a file above the workspace")
-            problem = call.operand_path(word)
+            problem = _above(word, call) if rule.prefix[0] == "git" else None
+            problem = problem or call.operand_path(word)
             if problem is not None:
                 return problem
     if 0 <= rule.most < len(words):
         return Problem(NOT_FREE, f"the operand {words[rule.most].text} is one too many")
     return follow(rule, call, found)
+
+
+def _above(word: Word, call: Call) -> Problem | None:
+    """Return what is wrong with *word* as git's revision:path or as a path that counts from the top."""
+    if ".." in word.text.partition(":")[2].split("/"):
+        return Problem("path", f"{word.text} may name a file above the workspace")
+    if re.match(_FROM_TOP, word.text) and call.places.in_larger_tree(call.cwds):
+        return Problem("path", f"{word.text} counts from the top of the repository, which is above the workspace")
+    return None
 
 
 def _first_path(rule: Rule, found: Arguments) -> int:
