@@ -30,7 +30,7 @@ _PYTEST = (
     "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# "
     "--durations=# --durations-min=# "
     "--collect-only --co --color=% --no-header --no-summary --strict-markers --disable-warnings --showlocals "
-    "--exitfirst --verbose --help --markers --fixtures --setup-show "
+    "--exitfirst --verbose --help --markers --fixtures --setup-show --sw --stepwise --timeout=# --no-cov "
     "--quiet --capture=% --deselect=: --ignore=@"
 )
 

@@ -180,7 +180,12 @@ RULES: tuple[Rule, ...] = (
         "--stream-errors "
         "--unbuffered --ascii",
         check="jq",
-        allows=("jq .name a.json", "jq -r '.a | keys[]' a.json", "jq --arg x 1 '.[$x]' a.json"),
+        allows=(
+            "jq .name a.json",
+            "jq -r '.a | keys[]' a.json",
+            "jq --arg x 1 '.[$x]' a.json",
+            "jq '.include[0], .[\"env\"]' tsconfig.json",
+        ),
         asks=(
             "jq -n env",
             "jq -n '$ENV.A'",

@@ -179,7 +179,13 @@ RULES: tuple[Rule, ...] = (
         allows=("pip list",),
         asks=("pip list --log=x", "pip list -o", "pip --log x list"),
     ),
-    Rule(("pip", "show"), "", operands="text", allows=("pip show requests",), asks=("pip show --log x a",)),
+    Rule(
+        ("pip", "show"),
+        "-fvq --files --verbose --quiet",
+        operands="text",
+        allows=("pip show requests",),
+        asks=("pip show --log x a",),
+    ),
     Rule(
         ("pip", "freeze"),
         "--all",
@@ -216,5 +222,7 @@ VERSIONS: tuple[tuple[str, ...], ...] = (
     ("curl", "--version"),
     ("wget", "--version"),
     ("git", "--version"),
+    *((name, "--version") for name in ("rg", "fd", "jq", "ls", "grep", "sed", "find", "tree", "diff", "sort")),
+    *((name, "--help") for name in ("rg", "fd", "jq", "ls", "grep", "sed", "find", "tree", "diff", "sort")),
 )
 """Commands that are free as they stand, with nothing added."""

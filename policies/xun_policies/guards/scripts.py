@@ -38,7 +38,9 @@ _AWK_REGEX = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 
 _JQ_BAD = re.compile(
-    r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|(?<![\w.])env\b|(?<=\.\.)\s*env\b|\b(?:import|include|modulemeta|get_search_list)\b"
+    r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|(?<![\w.\"])env\b|(?<=\.\.)\s*env\b"
+    # Both statements stand at the start or behind a ; so that neither a field nor the start of a string is one.
+    r"|(?<![\w.\"])(?:import|include|modulemeta|get_search_list)\b"
 )
 
 _SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")
@@ -231,9 +233,9 @@ class _SedScript:
                 flags = _SED_FLAGS.match(self.text, self.at)
                 self.at = flags.end() if flags else self.at
         elif char in ":btT":
-            # For another sed a label reaches to the end of the line, and what quotes that end here does not there.
+            # For another sed a label reaches to the end of the line, so that what is text here may be a command there.
             label = _SED_LABEL.match(self.text, self.at)
-            if label is None or ("\\\n" in self.text[label.end() :] and self.text[label.end()] != "\n"):
+            if label is None or "\n" in self.text[label.end() + 1 :]:
                 return f"the label after {char} in the sed script is not understood"
             self.at = label.end()
         elif char in "qQl":

@@ -248,6 +248,16 @@ class Places:
                         todo.append(entry.path)
         return None
 
+    def in_larger_tree(self, cwds: tuple[str, ...]) -> bool:
+        """Tell whether one of *cwds* is in a repository whose top is outside."""
+        for cwd in cwds:
+            folder = cwd
+            while folder != "/" and not os.path.lexists(f"{folder}/.git"):
+                folder = folder[: folder.rfind("/")] or "/"
+            if not self.holds(folder) and os.path.lexists(f"{folder}/.git"):
+                return True
+        return False
+
     def texts_upward(self, cwd: str, name: str) -> Iterator[tuple[str, str]]:
         """Yield path and text of each file *name* in *cwd* and above it, up to its root.
 
