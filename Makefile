@@ -36,6 +36,7 @@ check: $(DEV_READY) ## formatting, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/check_sizes.py
+	$(BIN)/python scripts/builtin_tools_page.py --check
 
 soak: $(DEV_READY) ## the longer sizes of the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --timeout=3600 -m "slow" $(ARGS)
@@ -43,6 +44,9 @@ soak: $(DEV_READY) ## the longer sizes of the tests
 fmt: $(DEV_READY) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(DEV_READY) ## write docs/builtin-tools.md anew, from the tools
+	$(BIN)/python scripts/builtin_tools_page.py
 
 snap: $(DEV_READY) ## write the snapshots anew; look at the difference before you commit it
 	XUN_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests -k snapshot
@@ -53,4 +57,4 @@ bench: $(DEV_READY) ## benchmarks, as ratios against a floor of the same run
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
 
-.PHONY: help run test check soak fmt snap bench clean
+.PHONY: help run test check soak fmt docs snap bench clean
