@@ -266,6 +266,17 @@ async def test_cancelling_ends_a_compaction():
     agent.finalize()
 
 
+async def test_a_model_with_a_smaller_window_gets_the_conversation_summed_up():
+    agent = agent_of(ScriptedModel([{"text": LONG}, {"text": LONG}]))
+    await turn(agent, "first")
+    await turn(agent, "second")
+    agent.model = ScriptedModel([{"text": "notes"}, {"text": "ok"}], context_window=1200)
+    events = await turn(agent, "third")
+    assert len(of(events, Compaction)) == 1 and agent.last_result.unwrap() == "ok"
+    assert weight(agent.model.requests[-1].messages) < 1200
+    agent.finalize()
+
+
 def test_hooks_have_the_point():
     assert len(Hooks().before_compaction) == 0
 
