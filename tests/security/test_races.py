@@ -20,6 +20,10 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.room import SECRET, Room
+from xun_builtin_tools.search.engine import SearchOptions
+from xun_builtin_tools.search.fence import Fence
+from xun_builtin_tools.search.functions import SearchTools
+from xun_builtin_tools.search.ripgrep import find_ripgrep
 
 SECONDS = 3.0
 PAUSE = 0.0005
@@ -92,10 +96,16 @@ def naive(room: Room, path: str, use: Callable[[str], object]) -> None:
         use(full)
 
 
-def run(swap: Callable[[], None], attempt: Callable[[], str], *, until: Callable[[], bool] = lambda: False) -> Counter:
+def run(
+    swap: Callable[[], None],
+    attempt: Callable[[], str],
+    *,
+    until: Callable[[], bool] = lambda: False,
+    seconds: float = SECONDS,
+) -> Counter:
     seen: Counter = Counter()
     with attacker(swap):
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         while time.monotonic() < end and not until():
             seen[attempt()] += 1
     return seen
@@ -127,6 +137,31 @@ def test_reading_below_a_folder_that_is_swapped_for_a_link(arena: Room) -> None:
     seen = run(swap_folder(arena), attempt)
     assert seen["done"] and seen["refused"], seen
     assert seen.total() > 100, seen
+
+
+@pytest.mark.row("sec-path-006")
+@pytest.mark.parametrize("output", ["matches", "files"])
+def test_ripgrep_in_a_folder_that_is_swapped_for_a_link(arena: Room, output: str) -> None:
+    if find_ripgrep(lambda _: False) is None:
+        pytest.skip("ripgrep is not installed")
+    if Fence(os.open("/", os.O_PATH), ())._ruleset < 0:
+        pytest.skip("the kernel has no Landlock")
+    for number in range(300):
+        (arena.w / f"sub/b/n{number}").write_text("inside\n")
+        (arena.out / f"b/n{number}").write_text(f"{SECRET}\n")
+    arena.freeze()
+    agent = arena.new_agent(arena.w, ())
+    agent.toolbox.pop("grep")
+    agent.toolbox.register(SearchTools(SearchOptions(backend="ripgrep")).grep)
+    search = by_tool(arena, "grep", lambda: {"pattern": "SECRET|inside", "output": output})
+
+    def attempt() -> str:
+        result = agent.toolbox.call_tool(agent, "grep", {"pattern": "SECRET", "output": output}, None)
+        assert result.is_err() or result.value["total"] == 0, result.value
+        return search()
+
+    seen = run(swap_folder(arena), attempt, until=lambda: False, seconds=1.5)
+    assert seen["done"] >= 5, seen
 
 
 @pytest.mark.row("sec-path-007")

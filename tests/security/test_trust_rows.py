@@ -147,10 +147,10 @@ export XUN_MODEL=theirs
 
 
 @row("sec-trust-005")
-@pytest.mark.parametrize("name", [".env", ".env.local", ".envrc", ".xun/.env", ".xun/env"])
 @pytest.mark.parametrize("trusted", [False, True])
-def test_an_env_file_is_not_read(places: Places, project: Path, name: str, trusted: bool) -> None:
-    (project / name).write_text(ENV_FILE)
+def test_an_env_file_is_not_read(places: Places, project: Path, trusted: bool) -> None:
+    for name in (".env", ".env.local", ".envrc", ".xun/.env", ".xun/env"):
+        (project / name).write_text(ENV_FILE)
     put(project, 'model = "mine"\n')
     turns = [
         {"tool_calls": [{"name": "bash", "arguments": {"command": "env; tr '\\0' '\\n' < /proc/$PPID/environ"}}]},

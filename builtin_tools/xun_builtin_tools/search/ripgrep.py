@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from xun_builtin_tools.search.fence import Fence
 from xun_builtin_tools.search.limits import Clock
 
 _NAME = "rg.exe" if os.name == "nt" else "rg"
@@ -52,19 +53,25 @@ def _widen(pipe: IO[bytes] | None) -> None:
 class RipgrepRun:
     """One run of ripgrep; use it as a context manager, so that the process never stays behind."""
 
-    def __init__(self, program: str, arguments: Sequence[str], folder: Path, clock: Clock) -> None:
+    def __init__(
+        self, program: str, arguments: Sequence[str], folder: Path, clock: Clock, fence: Fence | None = None
+    ) -> None:
         self._clock = clock
         self.stderr = b""
-        # No environment: nothing of it matters to a search, and a configuration file must not.
-        self._process = subprocess.Popen(
-            [program, "--no-config", *arguments],
-            cwd=folder,
-            env={},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            close_fds=True,
-        )
+
+        def begin() -> subprocess.Popen[bytes]:
+            # No environment: nothing of it matters to a search, and a configuration file must not.
+            return subprocess.Popen(
+                [program, "--no-config", *arguments],
+                cwd=folder,
+                env={},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                close_fds=True,
+            )
+
+        self._process = begin() if fence is None else fence.start(begin)
         _widen(self._process.stdout)
 
     def __enter__(self) -> RipgrepRun:

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from xun_builtin_tools.search.encodings import ripgrep_label
+from xun_builtin_tools.search.fence import Fence
 from xun_builtin_tools.search.gitignore import RuleSet
 from xun_builtin_tools.search.hits import Hits, Line
 from xun_builtin_tools.search.ignore_rules import IGNORE_FILE, OuterRules, read_ignore_file
@@ -25,8 +26,10 @@ from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import RipgrepRun
 from xun_builtin_tools.search.visible import Visibility
+from xun_builtin_tools.search.walk import open_folder
 
 _SNIFFED = 65_536
+_PARTLY = 2  # the status of a run that could not read everything; above it, or killed, it could not run
 _META = re.compile(r"([\\.+*?()|\[\]{}^$#&\-~])")
 _GLOB_META = re.compile(r"([\\*?\[\]{}!])")
 _PLAIN_PATH = re.compile(r"[\w.+\-@/]*", re.ASCII)
@@ -56,6 +59,7 @@ class _Place:
         self.scope = scope
         self.folder = scope.folder
         self.prefix = ""
+        self.files: list[str] = []
         self.arguments = ["--hidden"] if scope.hidden else []
         if outer is None:
             self.arguments.append("--no-ignore")
@@ -65,12 +69,29 @@ class _Place:
             if outer.sets and outer.top is not None:
                 self.folder = outer.top
                 self.prefix = outer.offset
-                self.arguments += ["--ignore-file", _outer_file(outer, stack)]
+                self.files = [_outer_file(outer, stack)]
+                self.arguments += ["--ignore-file", *self.files]
         self.target = "./" + self.prefix
         self._strip = len(self.target)
         for closed in scope.closed:
             self.arguments += ["-g", f"!/{self.prefix}" + _GLOB_META.sub(r"\\\1", closed)]
         self.last = ["-g", "!.git", "--", self.target]
+
+    def run(self, program: str, arguments: list[str], clock: Clock, stack: ExitStack) -> RipgrepRun:
+        """Start ripgrep, which can read nothing but what is searched.
+
+        Raises:
+            Unequal: The folder is not there any more.
+        """
+        try:
+            fd = open_folder(str(self.scope.folder))
+            try:
+                fence = Fence(fd, (program, *self.files))
+                return stack.enter_context(RipgrepRun(program, arguments, self.folder, clock, fence))
+            finally:
+                os.close(fd)
+        except OSError:
+            raise Unequal from None
 
     def relative(self, path: str) -> str | None:
         """Return a path of ripgrep relative to the root; None when it is not wanted."""
@@ -112,7 +133,7 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
         place = _Place(request.scope, stack)
         # Hidden files are listed in any case, so that the ignore files among them are seen.
         arguments = ["--files", "--null", *place.arguments, "--hidden", *place.last]
-        run = stack.enter_context(RipgrepRun(program, arguments, place.folder, clock))
+        run = place.run(program, arguments, clock, stack)
         watch = _IgnoreFiles(request.scope) if request.scope.outer is not None else None
         strip = len(place.target)
         fullmatch, endings = request.pattern.regex.fullmatch, request.pattern.endings
@@ -129,6 +150,8 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
             else:
                 found.extend(path for path in map(place.relative, matching) if path is not None)
         _check_stderr(run.stderr)
+        if run.status > _PARTLY:
+            raise Unequal
 
 
 class _IgnoreFiles:
@@ -217,11 +240,11 @@ class RipgrepSearch:
         with ExitStack() as stack:
             place = _Place(self.request.scope, stack)
             arguments = [*self._arguments(place), *place.last]
-            main = stack.enter_context(RipgrepRun(self.program, arguments, place.folder, self.clock))
+            main = place.run(self.program, arguments, self.clock, stack)
             rules = None
             if self.request.scope.outer is not None:
                 listing = ["--files", "--null", "-j1", *place.arguments, "--hidden", "-g", IGNORE_FILE, *place.last]
-                rules = stack.enter_context(RipgrepRun(self.program, listing, place.folder, self.clock))
+                rules = place.run(self.program, listing, self.clock, stack)
             reader = _Reader(self.request, place, self.hits)
             if self.request.output == "files":
                 reader.read_paths(main.batches(b"\0"))

@@ -137,4 +137,7 @@ class Walk:
         return (*rules, RuleSet(data, self.outer.offset + byte_name(path))) if data else rules
 
     def _leads_out(self, path: str, name: str) -> bool:
-        return not self.inside(os.path.realpath(os.path.join(self.root, path, name)))
+        try:
+            return not self.inside(os.path.realpath(os.path.join(self.root, path, name)))
+        except OSError:  # no link any more
+            return True
