@@ -8,10 +8,11 @@ from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun.tools.dry import DryRun
-from xun.tools.images import check_image, defer_tool_image
+from xun.tools.images import defer_tool_image
 from xun_builtin_tools.browser.common import open_tab
 from xun_builtin_tools.edit.changes import Change, file_state, read_state
 from xun_builtin_tools.edit.writing import Touched, carry_out, planned_update, require_writable, write_new
+from xun_builtin_tools.fs.picturing import fitting_image
 from xun_policies.workspace import current_umask
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def browser_screenshot(
     """Take a picture of a page; it follows as an image.
 
     selector takes one element; clip takes x, y, width, height, in pixels; full_page the whole page and not only the
-    view: at most one of the three. save_to keeps it as a .png file too. Returns page_id, url, width and height."""
+    view: at most one of the three. save_to keeps it as a .png file too. A longer side of more than 1000 pixels is
+    scaled down to 1000, not in that file. Returns page_id, url, width and height, and the original ones when scaled."""
     if sum((selector is not None, clip is not None, full_page)) > 1:
         raise ToolError("Give one of selector, clip and full_page at most.")
     if clip is not None and (min(clip) < 0 or min(clip[2:]) < 1):
@@ -50,12 +52,15 @@ def browser_screenshot(
         raise DryRun({"screenshot": selector or "page", "save_to": save_to})
     session, tab = open_tab(ctx, page_id)
     data = session.call(ctx, lambda: _taken(tab, selector, clip, full_page), _SECONDS)
-    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
+    header, image, width, height = fitting_image(data, "The screenshot")
     row: dict[str, Any] = {"page_id": tab.id, "url": tab.page.url, "width": width, "height": height}
+    size = f"{width} x {height}"
+    if (width, height) != (header.width, header.height):
+        row |= {"original_width": header.width, "original_height": header.height}
+        size += f", scaled down from {header.width} x {header.height}"
     if save_to is not None:
         row["saved_to"] = _save(ctx, save_to, data)
-    check_image(data)
-    defer_tool_image(ctx, data, f"Screenshot of {tab.page.url[:200]}, {width} x {height}")
+    defer_tool_image(ctx, image, f"Screenshot of {tab.page.url[:200]}, {size}")
     return row
 
 
@@ -86,4 +91,4 @@ def _save(ctx: ToolCallContext[Any], path: str, data: bytes) -> str:
         after = file_state(data, before.mode)
         touched = Touched(str(resolved.path), "update")
         carry_out(ctx, [Change(resolved, before, after)], [planned_update(resolved, before, after)], [touched])
-    return str(resolved.path)
+    return resolved.shown

@@ -49,7 +49,7 @@ def request_image(ctx: ToolCallContext[Any], src: str, crop: list[float] | None 
     )
     defer_tool_image(ctx, image, f"{resolved.path.name}: {size}{part if changed else ''}")
     return {
-        "path": str(resolved.path),
+        "path": resolved.shown,
         "width": width,
         "height": height,
         "original_width": header.width,

@@ -57,6 +57,10 @@ class Once:
         return ChoiceOutcome("once", "user")
 
 
+def size(png: bytes) -> tuple[int, int]:
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
 def test_a_model_sees_a_picture_and_no_process_is_left(tmp_path):
     before = started_here()
     shot = {"clip": [0, 0, 300, 200], "save_to": "a.png"}
@@ -66,6 +70,7 @@ def test_a_model_sees_a_picture_and_no_process_is_left(tmp_path):
             [
                 {"tool_calls": [{"name": "browser_page", "arguments": {"action": "navigate", "url": url}}]},
                 {"tool_calls": [{"name": "browser_screenshot", "arguments": shot}]},
+                {"tool_calls": [{"name": "browser_screenshot", "arguments": {"save_to": "whole.png"}}]},
                 {"text": "seen"},
             ],
             capabilities={"vision"},
@@ -76,7 +81,12 @@ def test_a_model_sees_a_picture_and_no_process_is_left(tmp_path):
         with Agent(model=model, toolbox=box, workspace=Workspace(tmp_path), config=config, chooser=chooser) as agent:
             assert agent.instruct("Look.").execute().unwrap() == "seen"
             images = [part for message in model.requests[-1].messages for part in message.images]
-            assert [image.data for image in images] == [(tmp_path / "a.png").read_bytes()]
+            assert images[0].data == (tmp_path / "a.png").read_bytes()
+            # The view of 1280 x 800 is saved as it is, and sent with its longer side of 1000 pixels.
+            sizes = [size(data) for data in ((tmp_path / "whole.png").read_bytes(), images[1].data)]
+            assert sizes == [(1280, 800), (1000, 625)]
+            told = [message.text for message in model.requests[-1].messages if message.role == "tool"][-1]
+            assert "original_width" in told
             assert chooser.prompts == [f"Fetch {url}?"]
             running = started_here() - before
             assert len(running) > 3
