@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import stat
 import time
@@ -476,8 +477,6 @@ def test_what_is_no_regular_file_is_refused_at_once(room: Room, monkeypatch: pyt
 
 @row("sec-path-028")
 def test_endless_devices_are_not_read(room: Room) -> None:
-    import resource
-
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for name, target in (("z", "/dev/zero"), ("r", "/dev/urandom"), ("t", "/dev/stdin"), ("m", "/proc/kmsg")):
         room.link(name, target)
