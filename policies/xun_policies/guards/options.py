@@ -120,13 +120,13 @@ def walk(options: Options, call: Call) -> Arguments | Problem:
         if text[:1] != "-" or text == "-":
             result.operands.append(word)
             continue
+        if result.operands:
+            result.late = text
         if text == "--":
             result.operands.extend(words[index:])
             break
         if word.glob and not (text.startswith("--") and _only_value_globs(text)):
             return Problem("glob", f"a pattern in the option {text}")
-        if result.operands:
-            result.late = text
         following = words[index] if index < count else None
         take = _long if text[1] == "-" else _short
         step = take(options, word, following, call, result)
