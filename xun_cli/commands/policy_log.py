@@ -78,7 +78,7 @@ def _row(row: dict[str, Any], every: bool) -> tuple[str, ...]:
     tool = str(row.get("tool", "")) + (f" ({agent})" if agent not in ("", "main") else "")
     facts = (str(row.get(name, "")) for name in ("decision", "source", "rule", "risk", "held"))
     shown = (when[5:] if every else when[-5:], tool, _short(str(row.get("subject", ""))), *facts)
-    return (*shown, str(row.get("session", ""))[:12]) if every else shown
+    return (*shown, str(row.get("session", ""))) if every else shown
 
 
 def _short(subject: str) -> str:

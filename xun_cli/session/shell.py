@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xun.agent.deciding import note_decision
 from xun.environment.confinement import in_view
 from xun.events import ContextAdded, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Message
 from xun_builtin_tools.cmd.capture import Capture
 from xun_builtin_tools.cmd.process import Outcome, Watch
 from xun_policies.shell.environment import child_environment
+from xun_policies.store import DecisionRecord
 
 if TYPE_CHECKING:
     from xun_cli.session.session import Session
@@ -32,6 +34,7 @@ async def run_as_user(session: Session, command: str) -> dict[str, Any]:
     call_id = f"shell_{next(_numbers)}"
     loop = asyncio.get_running_loop()
     session.emit(ToolStarted(call_id=call_id, tool="shell", args={"command": command}))
+    note_decision(session.agent, DecisionRecord("", "shell", command, "allow", "user", "typed"))
 
     def show(text: str, stream: str) -> None:
         loop.call_soon_threadsafe(session.emit, ToolOutput(call_id=call_id, stream=stream, text=text))
