@@ -128,12 +128,14 @@ class SessionHooks:
     async def _before(self, agent: Agent[Any], call: HookedCall) -> None:
         values = {"agent": agent.name, "call_id": call.id, "tool": call.name, "arguments": _decoded(call.arguments)}
         payload, limit = self._payload("before_tool", values), self.limit
+        # Fail closed: until every hook has ended well the call is a denied one, whatever else happens here.
+        earlier, call.denied = call.denied, "its hooks did not come to an end"
         for line in self.lines("before_tool"):
-            # Fail closed: a hook that is broken or too slow has not said that the call may be made.
             outcome = await _unless_cancelled(agent, asyncio.to_thread(run_hook, line, self._folder, payload, limit))
             if not outcome.ok:
                 call.deny(outcome.described(limit))
                 return
+        call.denied = earlier
 
     async def _after(self, agent: Agent[Any], call: HookedCall, result: Any) -> None:
         text = result.value_str() if result.is_ok() else str(result.unwrap_err())

@@ -52,7 +52,8 @@ def _record(store: TrustStore, project: ProjectSettings, trusted: bool) -> None:
 
 def _show(project: ProjectSettings, store: TrustStore, *, changed: bool) -> bool:
     """Print what would be switched on; False when that is too much to be read, and so to be agreed to."""
-    names = ", ".join(f".xun/{file.path.name}" for file in project.files)
+    folders = sorted({name.partition("/")[0] for name in project.extensions})
+    names = ", ".join(f".xun/{name}" for name in [*(file.path.name for file in project.files), *folders])
     what = "has changed its settings since you answered" if changed else "brings settings of its own"
     lines = difference(store, project)
     head = f"{project.root} {what} ({names}):"

@@ -20,6 +20,7 @@ from xun.agent.agent import Agent
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import (
     ApprovalResolved,
+    Compaction,
     Error,
     Event,
     Notice,
@@ -148,6 +149,8 @@ class Session(Past, Attaching, Beside):
                 self.context_pct = event.context_pct
         elif isinstance(event, TodoUpdated) and event.agent == self.agent.name:
             self.todos = event.items
+        elif isinstance(event, Compaction) and event.agent == self.agent.name:
+            self.context_pct = None
         elif (
             isinstance(event, ApprovalResolved)
             and event.source in ("headless", "none", "risk")

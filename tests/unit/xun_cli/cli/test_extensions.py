@@ -25,7 +25,7 @@ from xun_cli.project_files import MAX_FILES
 from xun_cli.session.session import Session
 from xun_cli.settings import displayed
 from xun_cli.trust import TrustStore, difference, read_project
-from xun_cli.trust_question import trust_now
+from xun_cli.trust_question import ask_trust, trust_now
 
 SERVER = Path(__file__).resolve().parents[2] / "xun" / "mcp" / "mcp_example.py"
 SKILL = "---\nname: greet\ndescription: how to greet\n---\nSay hello.\n"
@@ -147,6 +147,23 @@ async def test_a_projects_commands_count_while_it_is_trusted_with_this_content(p
     await session.close()
 
 
+def test_the_question_of_trust_names_all_that_would_be_switched_on(places, work, monkeypatch, capsys):
+    put(work / ".xun" / "commands" / "deploy.md", "deploy it")
+    put(work / ".xun" / "skills" / "s" / "SKILL.md", SKILL)
+    put(work / ".xun" / "config.toml", '[hooks]\nsession_start = ["touch x"]\n[mcp.servers.m]\ncommand = "run-me"\n')
+    monkeypatch.setattr("builtins.input", lambda prompt: "y")
+    options = StartOptions(cwd=work)
+    ask_trust(options, places)
+    shown = capsys.readouterr().out
+    for words in (".xun/config.toml, .xun/commands, .xun/skills", "commands/deploy.md", "skills/s/SKILL.md"):
+        assert words in shown
+    assert 'hooks.session_start = ["touch x"]' in shown and 'mcp.servers.m.command = "run-me"' in shown
+    settings = load_settings(places, options, {})
+    assert settings.hooks.session_start == ["touch x"] and "m" in settings.mcp.servers
+    ask_trust(options, places)
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize("kind", ["link", "folder link", "many", "large"])
 async def test_what_a_project_may_not_bring(places, work, kind, tmp_path):
     folder = work / ".xun" / "commands"
@@ -221,7 +238,7 @@ async def test_a_hook_can_deny_a_call_with_a_reason(places, work, start):
     await session.close()
 
 
-@pytest.mark.parametrize("line", ["no-such-program", "sleep 30", "kill -9 $$"])
+@pytest.mark.parametrize("line", ["no-such-program", "sleep 30", "kill -9 $$", "true \0 false"])
 async def test_a_hook_that_is_broken_denies_too(places, work, start, line):
     put(places.config_file, f"[hooks]\ntimeout = 0.3\nbefore_tool = [{json.dumps(line)}]\n")
     session = start(write("a.txt"), {"text": "done"})
