@@ -5,19 +5,27 @@ python benchmarks/bench_environment.py      # prints; exit 1 when a limit is mis
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun.environment import BubblewrapEnvironment, EnvironmentUnusable
+from xun.environment import EnvironmentUnusable, LocalEnvironment
+from xun.environment.bwrap import Bubblewrap
+from xun.environment.landlock import Landlock
+from xun_policies.shell.environment import child_environment
 
 ROUNDS = 40
 
 # What must not be exceeded, in multiples of the floor.
 LIMITS = {"bash true": 4.0, "run_code, no call": 8.0, "run_code, 100 calls": 25.0}
+
+# What a wall may add to a command, in milliseconds.
+ADDED = {"bubblewrap": 25.0, "landlock": 2.0}
 
 
 def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -32,6 +40,42 @@ def best(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 def one(n: int) -> int:
     """Return it."""
     return n
+
+
+def walls(workspace: Workspace) -> bool:
+    """Print what each wall adds to a command, as the difference of minima; return whether a limit is missed."""
+    env = child_environment(os.environ)
+    folders = [str(workspace.workdir), str(workspace.tempdir.path)]
+    bwrap, landlock = Bubblewrap(lambda: folders[:1], lambda: folders, lasting=True), Landlock(lambda: folders)
+    local = LocalEnvironment(workspace)
+    missed = False
+    try:
+        plain = best(lambda: ended(local.spawn(["/bin/true"], env=env)))
+        print(f"{'true, no wall':<22}{plain * 1000:8.1f} ms")
+        for name, wall in (("bubblewrap", bwrap), ("landlock", landlock)):
+            for view in ("closed", "network", "machine"):
+                try:
+                    wall.test(env)
+                except EnvironmentUnusable as exc:
+                    print(f"{name}: {exc}")
+                    break
+
+                def once(wall: Any = wall, view: Any = view) -> None:
+                    ended(wall.start(["/bin/true"], folders[0], env, stdin=False, view=view))
+
+                added = (best(once) - plain) * 1000
+                missed |= added > ADDED[name]
+                print(f"{name + ', ' + view:<22}{added:+8.1f} ms            (limit {ADDED[name]:g})")
+    finally:
+        for one_of in (bwrap, landlock, local):
+            one_of.close()
+    return missed
+
+
+def ended(process: Any) -> None:
+    """Wait for a process, and close it."""
+    process.wait()
+    process.close()
 
 
 def main() -> int:
@@ -59,19 +103,7 @@ def main() -> int:
             for name, floor, taken in rows:
                 missed |= taken / floor > LIMITS[name]
                 print(f"{name:<22}{taken * 1000:8.1f} ms{taken / floor:7.1f} x  (limit {LIMITS[name]:g})")
-            boxed = BubblewrapEnvironment(agent.workspace)
-            try:
-
-                def in_box() -> None:
-                    process = boxed.spawn("true")
-                    process.wait()
-                    process.close()
-
-                taken = best(in_box, 10)
-                print(f"{'true under bubblewrap':<22}{taken * 1000:8.1f} ms{taken / bash:7.1f} x")
-            except EnvironmentUnusable as exc:
-                print(f"bubblewrap: {exc}")
-            boxed.close()
+            missed |= walls(agent.workspace)
             agent.workspace.close()
     return 1 if missed else 0
 

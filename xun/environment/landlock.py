@@ -33,6 +33,7 @@ _PATH_BENEATH = 1
 _NO_NEW_PRIVS = 38
 
 _WRITE_FILE, _READ_FILE, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 1, 1 << 2, 1 << 13, 1 << 14, 1 << 15
+_OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _CHANGE_FOLDERS = sum(1 << bit for bit in range(4, 13))
 """Removing and making files, folders, links, sockets, pipes and devices."""
 _CONNECT_TCP = 1 << 1
@@ -199,8 +200,8 @@ class _Ruleset:
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
-                if not os.path.isdir(path):
-                    wanted &= _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+                if wanted & ~_OF_FILES and not os.path.isdir(path):
+                    wanted &= _OF_FILES
                 rule = struct.pack("=Qi", wanted & self._rights.files, fd)
                 self._libc.syscall(
                     _ADD_RULE, self._fd, ctypes.c_int(_PATH_BENEATH), ctypes.c_char_p(rule), ctypes.c_uint32(0)
