@@ -113,8 +113,12 @@ async def _run_full(start: Start, going: Carried) -> Leave | Switch:
     """Run the full-screen front end; where it can't be, the inline one takes its place."""
     if not (sys.__stderr__ is not None and sys.__stderr__.isatty()):
         return Switch("inline", "no full screen where standard error is no terminal, so this is the inline front end")
+    import gc
+
+    gc.disable()  # until the first frame is drawn: so much is loaded that collecting would cost a tenth of the start
     try:
         from xun_cli.tui.app import run_full
     except ImportError as error:
+        gc.enable()
         return Switch("inline", f"no full screen ({error.name or 'textual'} can't be loaded), this is the inline one")
     return await run_full(start.options, start.settings, going)

@@ -66,10 +66,13 @@ TAB = 4
 """Columns that a tab is drawn as inside the live region and in questions."""
 
 
+_OWN_SIGNS = str.maketrans("", "", "…·›»•●▸▲■◆○✓✗─│┌└├−–—“”←→↑↓⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+
 def width(text: str) -> int:
     """Return how many cells *text* takes on one line; control characters count as nothing."""
-    if text.isascii():
-        return len(text)
+    if text.isascii() or text.translate(_OWN_SIGNS).isascii():
+        return len(text)  # the tables of all widths are loaded when a text needs them: forty milliseconds
     from wcwidth import wcwidth
 
     return sum(max(0, wcwidth(char)) for char in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 GONE = 129
 """The exit code when the terminal went away, as a shell reports SIGHUP."""
+
+SETTLED = 0.05
+"""Seconds between the first frame and what is loaded behind it."""
 
 ROOMY = 16
 """Rows of a terminal from which the composer has a frame."""
@@ -109,8 +113,10 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         self.call_after_refresh(self._drawn)
 
     def _drawn(self) -> None:
+        gc.enable()
         self.began = True
-        self.face.drawn()
+        # Not at once: the first key that is typed is to be seen before anything heavy is loaded beside it.
+        self.set_timer(SETTLED, self.face.drawn)
 
     # -- events -------------------------------------------------------------------------------
 
@@ -130,7 +136,8 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         """Fit everything into the new size."""
         self.frame.set_class(event.size.height < ROOMY, "narrow")
-        self.call_after_refresh(self.face.resized)
+        if self.began:
+            self.call_after_refresh(self.face.resized)
 
     def on_line_area_pressed(self, message: LineArea.Pressed) -> None:
         """A row of an area was clicked."""
@@ -205,6 +212,7 @@ async def run_full(options: StartOptions, settings: Settings, carried: Carried) 
     except Exception as error:  # noqa: BLE001 - whatever keeps it from starting, the inline front end can go on
         app.failed = app.failed or error
     finally:
+        gc.enable()
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
         app.face.end()

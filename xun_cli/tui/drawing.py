@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xun_cli.frontend.dialog import LABELS
-from xun_cli.frontend.texts import held_note, status_of
+from xun_cli.frontend.texts import notes_of, status_of
 from xun_cli.render.approval import approval_view
 from xun_cli.render.safe import safe
 from xun_cli.render.status import status_line
@@ -77,7 +77,7 @@ class Drawing:
 
     def _working(self, state: list[Line]) -> list[Line]:
         columns = self._app.size.width - 2
-        lines = [*state, *held_note(self._face.conversation.held, columns)]
+        lines = [*state, *notes_of(self._face.conversation, columns)]
         recall = self._app.composer.recall
         if recall.searching:
             word = "nothing found for" if recall.failed else "search"
