@@ -349,8 +349,10 @@ def _mutate(text: str, chance: random.Random, pool: Sequence[str], seeds: Sequen
     return text + chance.choice((" | ", " && ", "; ", " || ", "\n", " ")) + chance.choice(seeds)
 
 
-def search(oracle: Oracle, gate: Gate, texts: Iterator[str], most: int | None = None) -> tuple[list[Finding], int, int]:
-    """Return the findings, and how many of *texts* were tried and run."""
+def search(
+    oracle: Oracle, gate: Gate, texts: Iterator[str], most: int | None = None, *, first: bool = False
+) -> tuple[list[Finding], int, int]:
+    """Return the findings, and how many of *texts* were tried and run; with *first* it ends at the first finding."""
     findings: list[Finding] = []
     seen: set[str] = set()
     tried = run = 0
@@ -366,7 +368,7 @@ def search(oracle: Oracle, gate: Gate, texts: Iterator[str], most: int | None = 
         reason = oracle.run(verdict)
         if reason:
             findings.append(Finding(text, reason))
-        if most is not None and run >= most:
+        if (most is not None and run >= most) or (first and findings):
             break
     return findings, tried, run
 
