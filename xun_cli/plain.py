@@ -105,6 +105,7 @@ class Plain(PlainScreen):
     async def _open(self, build: Callable[[], Session]) -> None:
         from xun_cli.commands.builtin import build as build_registry
         from xun_cli.render.transcript import Transcript
+        from xun_cli.session.rewinding import live
 
         session = await asyncio.to_thread(build)
         self._registry = build_registry()
@@ -112,7 +113,7 @@ class Plain(PlainScreen):
         self._transcript = Transcript(self._columns, animated=False)
         self._transcript.cwd = str(session.cwd)
         self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
-        earlier = [item for item in session.history() if item.turn is not None]
+        earlier = [item for item in live(session.history()) if item.turn is not None]
         self._session = session
         self._welcome(session)
         for envelope in earlier:

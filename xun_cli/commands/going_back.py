@@ -115,7 +115,7 @@ async def _with_files(ctx: CommandContext, point: RewindPoint, flags: set[str]) 
         ("conversation", "the conversation only; the files stay as they are"),
     ]
     message = "\n".join(preview_lines(ctx, items))
-    chosen = await ctx.choose(f"Go back before turn {point.turn}: what goes back?", choices, message)
+    chosen = await ctx.choose(f"Go back before turn {point.turn}: what goes back?", choices, message, "nothing")
     return None if chosen is None else chosen == "both"
 
 

@@ -68,10 +68,13 @@ class CommandContext:
         outcome = await self.session.choose(request)
         return outcome.choice is True and outcome.source == "user"
 
-    async def choose(self, prompt: str, choices: Sequence[tuple[str, str]], message: str = "") -> str | None:
+    async def choose(
+        self, prompt: str, choices: Sequence[tuple[str, str]], message: str = "", none: str = "none of them"
+    ) -> str | None:
         """Let the person pick one of *choices*, each a value and what is shown for it; the first is preselected.
 
-        Any front end shows them as a list: numbered lines, a menu, a picker of its own.
+        Any front end shows them as a list: numbered lines, a menu, a picker of its own. *none* is the last answer,
+        which leaves all as it is.
 
         Returns:
             The value; None when the person picked none, or nobody can be asked.
@@ -85,7 +88,7 @@ class CommandContext:
             kind="choice",
             prompt=prompt,
             message=message,
-            options=(*(Option(value, label) for value, label in choices), Option("", "none of them")),
+            options=(*(Option(value, label) for value, label in choices), Option("", none)),
             default=choices[0][0],
             skip_auto_confirm=True,
         )
