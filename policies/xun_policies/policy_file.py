@@ -34,6 +34,9 @@ def to_toml(state: PolicyState, base: str = "", home: str = "") -> str:
         state: The policy.
         base: The workspace's folder; write paths in it are written relative to it.
         home: The home folder; other paths in it are written with ``~``.
+
+    Raises:
+        PolicyError: An entry is no UTF-8 text.
     """
     lines = ["# xun policy: what runs, is written and is fetched from without a question.", "version = 1"]
     excluded = ", ".join(_text(item) for item in sorted(state.excluded))
@@ -50,6 +53,8 @@ def to_toml(state: PolicyState, base: str = "", home: str = "") -> str:
 
 
 def _text(value: str) -> str:
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise PolicyError(f"{value!r} is no UTF-8 text, so no policy file can hold it; remove that entry first.")
     # JSON escapes are TOML escapes, but for DEL, which TOML wants escaped too.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -58,7 +63,8 @@ def _shorten(path: str, base: str, home: str) -> str:
     if base and path == base:
         return "."
     if base and path.startswith(base + "/"):
-        return path[len(base) + 1 :]
+        below = path[len(base) + 1 :]
+        return f"./{below}" if below.startswith("~") else below  # a folder of that name is not the home folder
     return "~" + path[len(home) :] if home and path.startswith(home + "/") else path
 
 
