@@ -44,9 +44,10 @@ def main(argv: list[str]) -> int:
 
 
 def add_grants(parser: Parser) -> None:
-    """Add ``--allow-write`` and ``--allow-command``: what runs although nobody can be asked."""
+    """Add ``--allow-write``, ``--allow-command`` and ``--sandbox``: what runs although nobody can be asked."""
     parser.add_argument("--allow-write", action="append", default=[], metavar="PATH", help="(default: none)")
     parser.add_argument("--allow-command", action="append", default=[], metavar="CMD", help="(default: none)")
+    parser.add_argument("--sandbox", choices=("auto", "required", "off"), help="(default: the settings)")
 
 
 def _run(found: Namespace) -> int:
@@ -73,7 +74,7 @@ def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
 
     places = Places.from_environment()
     credentials = take_credentials(places)
-    settings = load_settings(places, StartOptions(cwd=found.folder, headless=True))
+    settings = load_settings(places, StartOptions(cwd=found.folder, headless=True, sandbox=found.sandbox))
     for warning in settings.warnings:
         fail(command, f"warning: {warning}")
     if settings.provider.api_key_env:
