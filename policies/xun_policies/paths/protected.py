@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
+from itertools import pairwise
 
-PROTECTED_FOLDERS = frozenset(
-    {".git", ".xun", ".vscode", ".idea", ".devcontainer", ".husky", ".zed", ".fleet", ".cursor", ".claude", ".ssh"}
+from xun_policies.wordset import wordset
+
+PROTECTED_FOLDERS = wordset(
+    ".git .hg .xun .vscode .vs .theia .idea .devcontainer .husky .zed .fleet .ssh "
+    ".claude .codex .cursor .gemini .kiro .opencode .roo .windsurf"
 )
 """Folders whose files configure xun, git, editors, other agents or remote shells."""
 
-PROTECTED_FILES = frozenset(
-    {
-        ".envrc",
-        ".pre-commit-config.yaml",
-        ".lefthook.yml",
-        "lefthook.yml",
-        ".gitconfig",
-        ".gitmodules",
-        ".mcp.json",
-        "makefile",
-        "gnumakefile",
-        ".exrc",
-        ".nvimrc",
-        ".nvim.lua",
-        ".vimrc",
-        ".emacs",
-        ".dir-locals.el",
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".zlogin",
-    }
+PROTECTED_FILES = wordset(
+    ".envrc .direnvrc .pre-commit-config.yaml .lefthook.yml .lefthook.yaml lefthook.yml lefthook.yaml "
+    "lefthook-local.yml .gitconfig .gitmodules .hgrc .mcp.json .devcontainer.json makefile gnumakefile "
+    ".exrc .nvimrc .nvim.lua .vimrc .lvimrc .emacs .dir-locals.el .bashrc .bash_profile .bash_login .bash_logout "
+    ".bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc .tmux.conf "
+    ".gdbinit .lldbinit .npmrc .yarnrc .yarnrc.yml .curlrc .wgetrc .netrc .pypirc"
 )
-"""Files that an editor, a shell or git runs or obeys when somebody merely opens the folder."""
+"""Files that an editor, a shell, git or a listed command runs or obeys when somebody merely opens the folder."""
+
+PROTECTED_SETTINGS = wordset("autostart curlrc direnv git pip systemd")
+"""What is protected in a folder named ``.config``: the same, in the place that a home folder has for it."""
 
 PROTECTED_SUFFIXES = (".code-workspace",)
 
 
 def folded(name: str) -> str:
-    """Return *name* as the most forgiving file system compares it (CVE-2025-59944)."""
+    """Return *name* as the most forgiving file system compares it (CVE-2025-59944).
+
+    HFS+ passes by characters that are not shown (CVE-2014-9390). NTFS cuts dots and blanks at the end, knows the
+    streams of a file behind a colon, and has a short name for a long one.
+    """
     if not name.isascii():
-        name = unicodedata.normalize("NFC", name)
-    return name.casefold().rstrip(". ")
+        shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
+        name = unicodedata.normalize("NFC", shown)
+    name = name.partition(":")[0].casefold().rstrip(". ")
+    return ".git" if re.fullmatch(r"git~[0-9]", name) else name
 
 
 def is_protected(path: str, root: str) -> bool:
@@ -59,6 +52,8 @@ def is_protected(path: str, root: str) -> bool:
     below = os.path.relpath(path, root) if path != root else ""
     parts = [folded(part) for part in below.split(os.sep) if part not in ("", ".")]
     if any(part in PROTECTED_FOLDERS for part in parts):
+        return True
+    if any(pair[0] == ".config" and pair[1] in PROTECTED_SETTINGS for pair in pairwise(parts)):
         return True
     if parts and (parts[-1] in PROTECTED_FILES or parts[-1].endswith(PROTECTED_SUFFIXES)):
         return True
