@@ -113,7 +113,7 @@ class Plain(PlainScreen):
         self._transcript = Transcript(self._columns, animated=False)
         self._transcript.cwd = str(session.cwd)
         self._transcript.label = session.model_name if session.model_name.startswith("demo") else ""
-        earlier = [item for item in live(session.history()) if item.turn is not None]
+        earlier = [item for item in live(session.history()) if item.turn is not None or item.event.type == "notice"]
         self._session = session
         self._welcome(session)
         for envelope in earlier:
