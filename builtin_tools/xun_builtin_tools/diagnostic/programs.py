@@ -51,12 +51,24 @@ def run(
         ToolError: It can't be started, or takes more than `SECONDS`.
         CancelledError: By *check*, which is called often.
     """
+    status, output, errors = run_bytes(arguments, text, environment, check, folder)
+    return Ended(status, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+
+
+def run_bytes(
+    arguments: Sequence[str],
+    source: bytes | int,
+    environment: Mapping[str, str],
+    check: Callable[[], None],
+    folder: str = "/",
+) -> tuple[int, bytes, bytes]:
+    """As `run`, but its output and error output come as bytes; *source* may be the descriptor of a file."""
     try:
         process = subprocess.Popen(
             arguments,
             cwd=folder,
             env=dict(environment),
-            stdin=subprocess.PIPE,
+            stdin=source if isinstance(source, int) else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -66,7 +78,7 @@ def run(
     end = time.monotonic() + SECONDS
     with process:
         try:
-            rest: bytes | None = text
+            rest = None if isinstance(source, int) else source
             while True:
                 try:
                     output, errors = process.communicate(rest, timeout=_POLL_SECONDS)
@@ -79,4 +91,4 @@ def run(
         finally:
             if process.poll() is None:
                 process.kill()
-    return Ended(process.returncode, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+    return process.returncode, output, errors

@@ -9,6 +9,7 @@ from typing import Any
 def tools() -> list[Callable[..., Any]]:
     """Return the functions of the group, in the order in which a model sees them."""
     from xun_builtin_tools.fs.arranging import copy, delete, mkdir, move, temp_dir
+    from xun_builtin_tools.fs.filming import read_visual_file
     from xun_builtin_tools.fs.listing import file_info, list_dir
     from xun_builtin_tools.fs.many import read_many_files
     from xun_builtin_tools.fs.picturing import request_image
@@ -27,4 +28,5 @@ def tools() -> list[Callable[..., Any]]:
         mkdir,
         temp_dir,
         request_image,
+        read_visual_file,
     ]
