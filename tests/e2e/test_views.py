@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.model_server import FakeModelServer
 from tests.fakes.terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")]
@@ -198,3 +199,26 @@ def test_a_process_that_is_ended_in_a_view_leaves_the_terminal_clean(xun: Start,
     assert terminal.end() == 143
     assert terminal.modes_left_on() == set()
     assert re.search(rb"\x1b\[\?1049h.*\x1b\[\?1049l", terminal.raw, re.DOTALL)
+
+
+def test_an_image_of_the_clipboard_goes_with_the_next_message(
+    environment: dict[str, str], project: Path, tmp_path: Path
+) -> None:
+    from PIL import Image
+
+    picture, programs = tmp_path / "picture.png", tmp_path / "programs"
+    Image.new("RGB", (8, 8), "red").save(picture)
+    programs.mkdir()
+    (programs / "wl-paste").write_text(f'#!/bin/sh\ncase "$*" in *list*) echo image/png;; *) cat {picture};; esac\n')
+    (programs / "wl-paste").chmod(0o755)
+    with FakeModelServer([{"text": "It is red."}]) as server:
+        env = environment | {"XUN_BASE_URL": server.base_url, "XUN_API_KEY": "sk-x", "XUN_MODEL": "gpt-4o"}
+        env |= {"WAYLAND_DISPLAY": "wayland-0", "PATH": f"{programs}:{environment['PATH']}"}
+        with Terminal([sys.executable, "-m", "xun_cli"], env=env, cwd=project, columns=100, rows=30) as terminal:
+            terminal.wait("· ask")
+            terminal.send("\x16")
+            terminal.wait("+ image of the clipboard, sent with your next message")
+            terminal.send("what colour?\r")
+            shown = terminal.wait("It is red.")
+            assert "+ 1 image" in shown and "sent with your next message" not in shown
+        assert "data:image/png;base64," in json.dumps(server.requests[-1].body)

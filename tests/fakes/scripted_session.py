@@ -121,6 +121,7 @@ class ScriptedSession:
         self.usage, self.context_pct = Usage(), None
         self.policy = PolicyState()
         self.queue: list[str] = []
+        self.attached: list[str] = []
         self.todos: tuple[dict[str, Any], ...] = ()
         self.turn = 0
         self.answers: list[tuple[str, ChoiceOutcome[Any]]] = []

@@ -25,6 +25,7 @@ DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "todo": ("c-t",),
     "panel": ("c-b",),
     "transcript": ("pageup",),
+    "image": ("c-v",),
     "redraw": ("c-l",),
     "suspend": ("c-z",),
 }

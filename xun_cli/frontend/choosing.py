@@ -65,7 +65,7 @@ def _session_preview(info: SessionInfo, columns: int) -> list[Line]:
 
 
 def policy_picker(policy: Callable[[], PolicyState], remove: Callable[[str], str]) -> Picker:
-    """Return the permissions of a session; Del takes one back through *remove*, which gets c2 or w1."""
+    """Return the permissions of a session; Del takes one back through *remove*, which gets c2, w1 or h3."""
 
     def removed(row: Row) -> str:
         return remove(str(row.value)) if row.value else "A built-in entry: /policy remove command leaves it out."

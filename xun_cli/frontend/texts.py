@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xun_cli._version import __version__
@@ -14,6 +15,7 @@ from xun_cli.sandboxing import sandbox_mark
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from xun_cli.frontend.conversation import Conversation
     from xun_cli.session.session import Session
 
 
@@ -53,6 +55,21 @@ def farewell(session: Session | None) -> Line:
     if session is None or session.store is None or not session.turn:
         return []
     return [(DIM, "Go on with this session: "), (PLAIN, f"xun -r {safe(session.id)}")]
+
+
+def notes_of(conversation: Conversation, columns: int) -> list[Line]:
+    """Return the short lines above the composer: what waits for the start, what goes with the next message."""
+    session = conversation.session
+    attached = session.attached if session is not None else ()
+    return [*held_note(conversation.held, columns), *attached_note(attached, columns)]
+
+
+def attached_note(names: Sequence[str], columns: int) -> list[Line]:
+    """Say which images go along with the next message."""
+    if not names:
+        return []
+    what = names[0] if len(names) == 1 else f"{len(names)} images"
+    return [[(DIM, cut(f"+ {safe(what, multiline=False)}, sent with your next message", columns))]]
 
 
 def held_note(count: int, columns: int) -> list[Line]:

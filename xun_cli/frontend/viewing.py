@@ -109,6 +109,10 @@ class Viewing:
         if session is not None and not session.running:
             self._conversation.spawn(self._rewind())
 
+    def image(self) -> None:
+        """Take the image of the clipboard along with the next message."""
+        self._conversation.spawn(self._image())
+
     def output(self, call: Any) -> None:
         """Show all that a finished call gave back."""
         from xun_cli.frontend.readings import output_pager
@@ -158,6 +162,22 @@ class Viewing:
             self._host.say("Nothing was changed: the question is still open.")
         elif not self._conversation.answer(request.id, ChoiceOutcome("once", "user", edited=text)):
             self._warn("The question was withdrawn while you edited: nothing was written.")
+
+    async def _image(self) -> None:
+        from xun_cli.attachments import ImageError, refuse_without_vision
+        from xun_cli.frontend.clipboard_image import clipboard_image
+
+        session = self._conversation.session
+        if session is None:
+            self._host.say("One moment: xun is starting.")
+            return
+        try:
+            refuse_without_vision(session.agent.model)
+            session.attach(await in_thread(clipboard_image), "image of the clipboard")
+        except ImageError as error:
+            self._warn(str(error))
+            return
+        self._host.refresh()
 
     # -- choosing ---------------------------------------------------------------------------
 

@@ -91,6 +91,10 @@ class KeyActions(ConversationActions):
         else:
             self._hint.say("There is no todo list.")
 
+    def paste_image(self) -> None:
+        """Take the image of the clipboard along with the next message."""
+        self._views.image()
+
     def redraw(self) -> None:
         """Draw the live region again."""
         self._screen.redraw_region()

@@ -22,7 +22,7 @@ from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
-from xun_cli.frontend.texts import farewell, held_note, status_of, welcome_lines
+from xun_cli.frontend.texts import farewell, notes_of, status_of, welcome_lines
 from xun_cli.frontend.threads import in_thread
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
@@ -104,7 +104,7 @@ class Repl:
             self.transcript,
             status=lambda: status_of(self.conversation.session, hint=self._hint.text, branch=self._branch),
             size=self._output.get_size,
-            notes=lambda: held_note(self.conversation.held, self._columns()),
+            notes=lambda: notes_of(self.conversation, self._columns()),
             hints=self._settings.ui.hints,
         )
 

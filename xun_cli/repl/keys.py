@@ -88,6 +88,9 @@ class Actions(Protocol):
     def show_work(self) -> None:
         """Open the list of sub-agents and background commands."""
 
+    def paste_image(self) -> None:
+        """Take the image of the clipboard along with the next message."""
+
     def redraw(self) -> None:
         """Draw the live region again."""
 
@@ -137,6 +140,7 @@ class _Composer:
             "todo": lambda event: actions.show_todos(),
             "transcript": lambda event: actions.show_transcript(),
             "panel": lambda event: actions.show_work(),
+            "image": lambda event: actions.paste_image(),
             "redraw": lambda event: actions.redraw(),
             "suspend": lambda event: actions.suspend(),
         }

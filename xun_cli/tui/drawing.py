@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from xun_cli.tui.face import Face
 
 COMPOSER_ROWS = 8
+ROOMY = 16
+"""Rows of a terminal from which the composer has a frame."""
+
 PANEL = 34
 """Columns of the side panel; on a terminal that is narrower than twice that it takes the transcript's place."""
 
@@ -95,8 +98,10 @@ class Drawing:
     def dialog_rows(self) -> int:
         """Return how many rows a question may take."""
         app = self._app
-        around = app.composer.rows + (2 if app.size.height >= 16 else 0) + 1
-        return max(4, app.size.height - around - (3 if app.size.height > 12 else 1))
+        roomy = app.size.height >= ROOMY
+        composer = min(app.composer.rows, max(1, app.size.height // 3)) + (2 if roomy else 0)
+        around = composer + len(app.working.lines) + 1 + (2 if roomy else 0)  # the status line; two rows of transcript
+        return max(4, app.size.height - around)
 
     def _dialog_lines(self) -> list[Line]:
         request = self._face.dialog.request
@@ -104,6 +109,12 @@ class Drawing:
             return []
         rows = self.dialog_rows() if self._face.dialog.focused else 1
         return [in_frame(line) for line in approval_view(request, self.dialog_columns(), rows, self._face.dialog.state)]
+
+    def offer_at(self, row: int) -> int:
+        """Return which completion stands in *row* of the menu."""
+        rule = 1 if self._app.size.height >= ROOMY else 0
+        rows = len(self._app.menu.lines) - rule
+        return self._face.completing.first_shown(rows) + max(0, row - rule)
 
     def _menu_rows(self) -> int:
         return min(MENU_ROWS, max(1, self._app.size.height // 3 - 1))
