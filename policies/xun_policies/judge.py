@@ -158,7 +158,7 @@ class Judge:
             if targets is None:
                 return Judgement(False, "path", "cd is free for one plain folder inside the workspace")
         else:
-            problem = apply(rule, Call(rest, self._places, cwds))
+            problem = apply(rule, Call(rest, self._places, cwds, shown))
             if problem is not None:
                 return Judgement(False, problem.rule, f'built-in prefix "{shown}", but its guard: {problem.reason}')
         return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True)

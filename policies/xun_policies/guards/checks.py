@@ -20,6 +20,7 @@ _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _HEX_CLUSTER = r"-[A-Za-bd-fh-km-np-rt-z].+"
 _HEX_PLAIN = ("-ps", "-plain", "-postscript")
 _LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
+_NO_SCHEME = r"(?:localhost|127\.0\.0\.1)(?:[:/]|$)"
 _FIXED_HOST = r"https?://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?/"
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
 _PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
@@ -46,6 +47,8 @@ def one_file(rule: Rule, call: Call) -> Problem | None:
     for word in found.operands:
         if word.glob:
             return Problem("glob", f"{word.text} may become two operands, and the second is written")
+    if len(found.operands) > 1 and rule.name != "base64":
+        return Problem(NOT_FREE, f"the second file, {found.operands[1].text}, would be written")
     return operands(rule, call, found)
 
 
@@ -77,7 +80,7 @@ def hex_dump(rule: Rule, call: Call) -> Problem | None:
         if re.fullmatch(_HEX_CLUSTER, word.text) and word.text not in _HEX_PLAIN:
             return Problem(NOT_FREE, f"xxd takes {word.text} for {word.text[:2]} alone")
     words = [_renamed(word, "-p") if word.text in _HEX_PLAIN else word for word in call.words]
-    return one_file(rule, Call(words, call.places, call.cwds))
+    return one_file(rule, call.of(words))
 
 
 def _renamed(word: Word, text: str) -> Word:
@@ -180,7 +183,7 @@ def journal(rule: Rule, call: Call) -> Problem | None:
         if not (takes and re.fullmatch(r"-?[0-9]+|all", word.text)):
             kept.append(word)
         previous = word.text
-    inner = Call(kept, call.places, call.cwds)
+    inner = call.of(kept)
     found = walk(compiled(rule.options), inner)
     return found if isinstance(found, Problem) else operands(rule, inner, found)
 
@@ -219,6 +222,8 @@ def curl(rule: Rule, call: Call) -> Problem | None:
         return Problem(NOT_FREE, "not exactly one URL")
     url = found.operands[0]
     if not _LOOPBACK.fullmatch(url.text):
+        if re.match(_NO_SCHEME, url.text):
+            return Problem(NOT_FREE, f"{url.text} does not begin with http:// or https://")
         return Problem(NOT_FREE, "the host is not loopback")
     if url.glob and not re.match(_FIXED_HOST, url.text):
         scheme = url.text.partition("/")[0]

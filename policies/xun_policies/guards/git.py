@@ -60,7 +60,7 @@ def git_list(rule: Rule, call: Call) -> Problem | None:
         previous = word.text
     if previous in _OPTIONAL_COMMIT:
         words.append(_head(words[-1]))
-    inner = Call(words, call.places, call.cwds)
+    inner = call.of(words)
     found = walk(compiled(rule.options), inner)
     if isinstance(found, Problem):
         return found

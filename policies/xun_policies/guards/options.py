@@ -25,6 +25,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from xun_policies.guards.effects import effects
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.places import Places
 
@@ -69,15 +70,28 @@ class Call:
         places: Answers whether a path is inside.
         cwds: The folders that the command may run in.
         named: The command shows only the names of its operands.
+        rule: The name of the rule, for what is said of an option.
     """
 
-    __slots__ = ("cwds", "named", "places", "words")
+    __slots__ = ("cwds", "named", "places", "rule", "words")
 
-    def __init__(self, words: Sequence[Word], places: Places, cwds: tuple[str, ...]) -> None:
+    def __init__(self, words: Sequence[Word], places: Places, cwds: tuple[str, ...], rule: str = "") -> None:
         self.named = False
+        self.rule = rule
         self.words = words
         self.places = places
         self.cwds = cwds
+
+    def of(self, words: Sequence[Word]) -> Call:
+        """Return the same call with other *words*."""
+        return Call(words, self.places, self.cwds, self.rule)
+
+    def unlisted(self, option: str) -> Problem:
+        """Return the problem that *option* is not free, with what it does where that is known."""
+        effect = effects(self.rule).get(option)
+        return Problem(
+            "guard", f"the option {option} is not on the free list" if effect is None else f"{option} {effect}"
+        )
 
     def path(self, text: str, *, glob: bool = False, named: bool = False) -> Problem | None:
         """Return a problem when *text*, as a path, leads outside."""
@@ -145,7 +159,7 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
     name, equals, value = word.text.partition("=")
     kind = options.long.get(name)
     if kind is None:
-        return Problem("guard", f"the option {name} is not on the free list")
+        return call.unlisted(name)
     if equals:
         result.note(name, value)
         if not kind:
@@ -170,7 +184,7 @@ def _short(options: Options, word: Word, following: Word | None, call: Call, res
         kind = options.short.get(letter)
         name = f"-{letter}"
         if kind is None:
-            return Problem("guard", f"the option {name} is not on the free list")
+            return call.unlisted(name)
         if not kind:
             result.note(name, "")
             continue

@@ -70,7 +70,7 @@ def apply(rule: Rule, call: Call) -> Problem | None:
     for word in call.words:
         if word.glob:
             if word.lead and not (rule.globs or rule.free):
-                return Problem("glob", f"{word.text} may match a file whose name is an option")
+                return Problem("glob", f"{word.text} may match a file whose name is an option; {_instead(rule, word)}")
             call.named = rule.free or (
                 rule.name == "ls" and any(re.match(_ONLY_NAMES, other.text) for other in call.words)
             )
@@ -83,6 +83,11 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         return _checks()[rule.check](rule, call)
     found = walk(compiled(rule.options), call)
     return found if isinstance(found, Problem) else operands(rule, call, found)
+
+
+def _instead(rule: Rule, word: Word) -> str:
+    """Return how to write what *word* most likely means, so that it is free."""
+    return "quote it" if rule.name == "find" else f"./{word.text} can't"
 
 
 def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from xun_policies.guards.effects import effects
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, links_out
 from xun_policies.shell.lexer import Problem, Word
@@ -89,7 +90,8 @@ def _find_expression(words: Sequence[Word], call: Call) -> Problem | None:
             continue
         is_path = _FIND_PATH.fullmatch(text) is not None
         if not is_path and text not in _FIND_TEXT and not _FIND_TIME.fullmatch(text):
-            return Problem(NOT_FREE, f"{text} is no test or print of find")
+            effect = effects(call.rule).get(text)
+            return Problem(NOT_FREE, f"{text} {effect or 'is no test or print of find'}")
         if index >= len(words):
             return Problem(NOT_FREE, f"{text} needs a value")
         value = words[index]
@@ -242,12 +244,23 @@ class _SedScript:
             self._skip(" \t")
             self._skip("0123456789")
         elif char not in _SED_PLAIN:
-            return f"the sed command or flag {char} is not free"
+            return _sed_unfree(char)
         end = _SED_END.match(self.text, self.at)
         if end is None:
-            return f"the sed command or flag {self.text[self.at : self.at + 1]} is not free"
+            return _sed_unfree(self.text[self.at : self.at + 1])
         self.at = end.end()
         return None
+
+
+def _sed_unfree(letter: str) -> str:
+    effect = {
+        "e": "runs a command",
+        "r": "reads a file",
+        "R": "reads a file",
+        "w": "writes a file",
+        "W": "writes a file",
+    }
+    return f"the sed command or flag {letter} {effect.get(letter, 'is not free')}"
 
 
 def _brackets_closed(part: str) -> bool:
@@ -378,7 +391,7 @@ def jq(rule: Rule, call: Call) -> Problem | None:
         else:
             kept.append(words[index])
             index += 1
-    found = walk(compiled(rule.options), Call(kept, call.places, call.cwds))
+    found = walk(compiled(rule.options), call.of(kept))
     if isinstance(found, Problem):
         return found
     if not found.operands:
