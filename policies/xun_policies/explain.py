@@ -55,11 +55,11 @@ def explain(verdict: CommandVerdict, width: int) -> str:
     """Return the table: one row a piece, then the verdict and whether a grant is possible; nothing of a text is cut."""
     width = max(width, 24)
     rows = _shortened(_rows(verdict))
-    longest = max((_columns(text) for _, text, _, _ in rows), default=0)
+    longest = max((columns_of(text) for _, text, _, _ in rows), default=0)
     column = min(longest, max(12, (width - 14) * 2 // 5))
     mark = max((len(number) for number, _, _, _ in rows), default=1)
     room = width - mark - column - 11
-    stacked = room < 16 or (room < 24 and any(_columns(reason) > room for _, _, _, reason in rows))
+    stacked = room < 16 or (room < 24 and any(columns_of(reason) > room for _, _, _, reason in rows))
     lines: list[str] = []
     for number, text, status, reason in rows:
         lines += _row(number.rjust(mark), text, status, reason, 0 if stacked else column, width)
@@ -129,7 +129,7 @@ def _row(mark: str, text: str, status: str, reason: str, column: int, width: int
     return lines
 
 
-def _columns(text: str) -> int:
+def columns_of(text: str) -> int:
     """Return how many columns *text* takes on a terminal."""
     return len(text) if text.isascii() else sum(map(_char_columns, text))
 
@@ -143,7 +143,7 @@ def _char_columns(char: str) -> int:
 
 
 def _padded(text: str, columns: int) -> str:
-    return text + " " * (columns - _columns(text))
+    return text + " " * (columns - columns_of(text))
 
 
 def _wrapped(text: str, columns: int, later: str = "") -> list[str]:
@@ -157,14 +157,14 @@ def _wrapped(text: str, columns: int, later: str = "") -> list[str]:
         if piece[0] == " ":
             gap = piece
             continue
-        size = _columns(piece)
+        size = columns_of(piece)
         if not empty and used + len(gap) + size > columns:
             lines.append(line)
             line, used, gap, empty = later, len(later), "", True
         gap = gap[: max(0, columns - used - 1)]
         line, used, gap, empty = line + gap, used + len(gap), "", False
         for char in piece if used + size > columns else (piece,):
-            size = _columns(char)
+            size = columns_of(char)
             if used + size > columns and used > len(later):
                 lines.append(line)
                 line, used = later, len(later)
@@ -181,7 +181,7 @@ def _tail(verdict: CommandVerdict, width: int) -> list[str]:
         grant = f"grant possible: yes, {', '.join(offered)}."
     else:
         grant = f"grant possible: no ({_blocking(verdict) or verdict.grant_refused})."
-    if _columns(grant) + 19 <= width:
+    if columns_of(grant) + 19 <= width:
         return [*lines, f"{grant}   Nothing was run."]
     return [*lines, grant, "Nothing was run."]
 

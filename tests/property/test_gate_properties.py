@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from xun_policies import defaults
 from xun_policies.commands import CommandScope, evaluate
+from xun_policies.explain import columns_of
 from xun_policies.store import PolicyState
 
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
@@ -44,7 +45,7 @@ TEXTS = st.one_of(
 def test_it_never_raises_and_always_explains(text: str, scope: CommandScope) -> None:
     verdict = evaluate(text, PolicyState(), scope)
     assert verdict.text == text
-    assert all(len(line) <= 60 for line in verdict.explain(60).splitlines())
+    assert all(columns_of(line) <= 60 for line in verdict.explain(60).split("\n"))
     assert verdict.allowed or (verdict.reason and verdict.segments)
     assert json.loads(json.dumps(verdict.to_json()))["decision"] == verdict.decision.word
 

@@ -361,7 +361,8 @@ def parse(text: str) -> Parsed:
     parser = _Parser(text, lexer.tokens)
     body = parser.words_only() if lexer.plain and lexer.tokens else parser.parse()
     problem = parser.problem or lexer.problem or parser.redirection
-    return Parsed(text, body, parser.pieces, parser.commands, problem, _without(text, lexer.comments))
+    bare = _without(text, lexer.comments) if lexer.whole else ""
+    return Parsed(text, body, parser.pieces, parser.commands, problem, bare)
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:

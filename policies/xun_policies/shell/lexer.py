@@ -11,6 +11,8 @@ from functools import cache
 
 MAX_LENGTH = 10_000
 """Longest command, in characters, that is looked at."""
+MAX_OPERATORS = 1500
+"""Most operators in one text; what follows is not looked at, and the text asks."""
 
 
 class Problem:
@@ -141,10 +143,10 @@ def screen(text: str) -> Problem | None:
 class Lexer:
     """One pass over *text*; `tokens` holds the result, comments, blanks and the bodies of here-documents dropped.
 
-    `comments` holds where the comments begin and end.
+    `comments` holds where the comments begin and end; `whole` tells whether all of the text was looked at.
     """
 
-    __slots__ = ("_bodies", "braced", "comments", "plain", "pos", "problem", "text", "tokens", "word")
+    __slots__ = ("_bodies", "_left", "braced", "comments", "plain", "pos", "problem", "text", "tokens", "whole", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -155,7 +157,9 @@ class Lexer:
         self.pos = 0
         self.problem: Problem | None = None
         self.comments: list[tuple[int, int]] = []
+        self.whole = True
         self._bodies: list[int] = []
+        self._left = MAX_OPERATORS
 
     def run(self) -> None:
         """Fill `tokens`; `problem` is then the first of their problems."""
@@ -221,6 +225,11 @@ class Lexer:
         if problem is not None and self.problem is None:
             self.problem = problem
         self.tokens.append(Operator(sign, self.pos, end, problem))
+        self._left -= 1
+        if self._left < 0:
+            self.whole = False
+            self.problem = self.problem or Problem("too-many", f"more than {MAX_OPERATORS} operators")
+            return len(self.text)
         if sign[:2] == "<<" and sign != "<<<":
             self._bodies.append(len(self.tokens) - 1)
         return self._skip_bodies(end) if sign == "\n" and self._bodies else end

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xun_policies.commands import CommandScope, evaluate
-from xun_policies.explain import _columns, _wrapped
+from xun_policies.explain import columns_of, _wrapped
 from xun_policies.store import PolicyState
 
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
@@ -50,7 +50,7 @@ def test_explanations_as_people_see_them(name: str) -> None:
     verdict = evaluate(TEXTS[name], PolicyState(), SCOPE)
     for width in (80, 40):
         shown = verdict.explain(width) + "\n"
-        assert max(_columns(line) for line in shown.splitlines()) <= width
+        assert max(columns_of(line) for line in shown.splitlines()) <= width
         file = SNAPSHOTS / f"{name}-{width}.txt"
         if os.environ.get("XUN_UPDATE_SNAPSHOTS"):
             file.parent.mkdir(exist_ok=True)
@@ -72,5 +72,5 @@ TEXT = st.text("ab   日é\u0301-x", max_size=80)
 @given(TEXT, st.integers(4, 30), st.sampled_from(["", "  "]))
 def test_wrapping_loses_only_blanks_and_keeps_to_the_width(text: str, columns: int, later: str) -> None:
     lines = _wrapped(text, columns, later)
-    assert all(_columns(line.rstrip()) <= columns for line in lines)
+    assert all(columns_of(line.rstrip()) <= columns for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
