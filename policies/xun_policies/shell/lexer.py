@@ -77,6 +77,7 @@ _TOKEN = r"""([ \t]+)
     |'([^']*)'
     |"([^"$`\\]*)"
     |(&&|\|\||;;&?|;&|;|\|&|\||&>>|&>|&|\(|\)|<<<|<<-|<<|<&|<>|<\(|<|>>|>&|>\||>\(|>|\n)
+    |([*?]+(?:[A-Za-z0-9_./,:+%@^=-]*[*?]+)*)
     |(.)"""
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
 _AFTER_SYMBOL = "([\\s\\S])\ufe0f"
@@ -184,8 +185,12 @@ class Lexer:
                 self._add(found[kind], end).quoted = True
             elif kind == 5:
                 end = self._operator(found[5], end)
+            elif kind == 6:
+                word = self._add(found[6], end)
+                word.glob = True
+                word.lead = word.lead or len(word.text) == len(found[6])
             else:
-                end = self._character(found[6], end)
+                end = self._character(found[7], end)
             pos = end
         self._close()
 
@@ -270,7 +275,7 @@ class Lexer:
             word.problem, word.end, word.quoted = _UNTERMINATED, len(self.text), True
         elif char == "`":
             return self._backquote(word, end)
-        elif char in "*?[":
+        elif char == "[":
             word.glob = True
             word.lead = word.lead or len(word.text) == 1
         elif char == "{":
