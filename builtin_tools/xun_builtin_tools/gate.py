@@ -76,20 +76,18 @@ def command(
     verdict = _verdict(ctx.agent, text, cwd, child)
     note = state or _unusual(environment or {})
     leaves = leaving(ctx.agent, sandbox)
+    runs = verdict.allowed and not (note or leaves)
     if ctx.dry_run:
-        raise DryRun(dry.of_command(verdict, cwd, asks=not verdict.allowed or bool(note or leaves)))
-    approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, verdict, "list", stays=stays))
-    if verdict.allowed and not (note or leaves):
+        raise DryRun(dry.of_command(verdict, cwd, asks=not runs))
+    unasked = "on" if leaves else sandbox
+    approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, verdict, "list", unasked, stays=stays))
+    if runs:
         _count_commands(ctx.agent, verdict)
-        _log(ctx, approved, "allowlist", _rule(verdict))
-        ctx.agent.record(resolved(ctx, "", text, "allow", "allowlist"))
-        return approved
+        return _unasked(ctx, approved, "allowlist", _rule(verdict))
     risk = None if verdict.allowed and not note else _assess(ctx, verdict, cwd, child)
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not (note or leaves):
-        approved = replace(approved, confinement=confine(ctx.agent, verdict, "risk", stays=stays))
-        _log(ctx, approved, "risk", _rule(verdict), risk)
-        ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return approved
+        approved = replace(approved, confinement=confine(ctx.agent, verdict, "risk", unasked, stays=stays))
+        return _unasked(ctx, approved, "risk", _rule(verdict), risk)
     request = _leaving_request(_command_request(ctx, verdict, cwd, risk, note), sandbox, leaves)
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not leaves)
     if outcome.choice == DENY:
@@ -116,6 +114,15 @@ def _rule(verdict: CommandVerdict, note: str = "", leaves: str = "") -> str:
     asking = [segment.rule for segment in verdict.segments if segment.status == "ask"]
     allowing = [segment.rule for segment in verdict.segments if segment.kind == "command"]
     return next(iter(asking or allowing), "")
+
+
+def _unasked(
+    ctx: ToolCallContext[Any], approved: ApprovedCommand, source: str, rule: str, risk: Risk | None = None
+) -> ApprovedCommand:
+    """Note that *approved* runs although nobody was asked, and return it."""
+    _log(ctx, approved, source, rule, risk)
+    ctx.agent.record(resolved(ctx, "", approved.text, "allow", source, "" if risk is None else risk.reason))
+    return approved
 
 
 def _log(
@@ -149,9 +156,7 @@ def code(ctx: ToolCallContext[Any], text: str, cwd: str) -> ApprovedCommand:
     risk = _assess(ctx, _code_verdict(text), cwd, child)
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent):
         approved = ApprovedCommand(text, cwd, child, confinement=confine(ctx.agent, None, "risk"))
-        _log(ctx, approved, "risk", "code", risk)
-        ctx.agent.record(resolved(ctx, "", text, "allow", "risk", risk.reason))
-        return approved
+        return _unasked(ctx, approved, "risk", "code", risk)
     outcome = _ask_code(ctx, text, cwd, risk, "")
     edited = False
     while outcome.edited is not None and outcome.edited != text:

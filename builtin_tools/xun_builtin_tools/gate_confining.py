@@ -32,6 +32,7 @@ _SYSTEMCTL = wordset(
     "status is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets show cat"
 )
 _FETCHING = wordset("curl wget ping")
+_RUNNING = wordset("pytest python python3")
 _FILTERS = wordset(
     "grep egrep fgrep rg head tail wc sort uniq cut tr awk sed jq cat nl tac column fold fmt rev paste join comm echo "
     "printf true false test [ seq date whoami id groups hostname uname arch nproc pwd cd ls stat du which type sleep"
@@ -90,7 +91,9 @@ def _view(verdict: CommandVerdict | None, decided: Decided) -> View:
     fetches = any(segment.argv[0] in _FETCHING for segment in commands)
     if decided == "list" and fetches and all(segment.argv[0] in _FETCHING | _FILTERS for segment in commands):
         return "network"
-    return "closed"
+    # What the list knows writes nothing, but for the tests of the project.
+    reads = decided == "list" and bool(commands) and all(segment.argv[0] not in _RUNNING for segment in commands)
+    return "reading" if reads else "closed"
 
 
 def _commands(verdict: CommandVerdict | None) -> list[Segment]:

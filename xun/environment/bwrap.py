@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import BoxedProcess
-from xun.environment.confinement import View
+from xun.environment.confinement import READ_ONLY, View
 from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
 from xun.environment.processes import ProcessTable
@@ -68,9 +68,11 @@ class Bubblewrap:
         Raises:
             EnvironmentUnusable: There is no bwrap, or it does not work here.
         """
+        if view in READ_ONLY:
+            return self._start(command, cwd, dict(env), stdin, view, readable, _nothing)
         self._shield.enter()
         try:
-            return self._start(command, cwd, dict(env), stdin, view, readable)
+            return self._start(command, cwd, dict(env), stdin, view, readable, self._shield.leave)
         except BaseException:
             self._shield.leave()
             raise
@@ -83,6 +85,7 @@ class Bubblewrap:
         stdin: bool,
         view: View,
         readable: Sequence[str],
+        after: Callable[[], None],
     ) -> BoxedProcess:
         inside = self._inside(view, given, readable)
         self._test(inside, given)
@@ -93,7 +96,7 @@ class Bubblewrap:
         argv = [self.program, *arguments(inside), "--chdir", cwd, "--", *argument_vector(command)]
         tag = self._table.new_tag()
         popen = self._thread().submit(self._table.popen, argv, "/", {**given, TAG: tag}, stdin).result()
-        return BoxedProcess(self._table, popen, tag, self._shield.leave)
+        return BoxedProcess(self._table, popen, tag, after)
 
     def _thread(self) -> ThreadPoolExecutor:
         with self._lock:
@@ -103,7 +106,7 @@ class Bubblewrap:
             return self._starter
 
     def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str], *, pinned: bool = True) -> Inside:
-        folders = self._folders() if pinned else ()
+        folders = self._folders() if pinned and view not in READ_ONLY else ()
         return Inside(
             view,
             tuple(sorted(self._writable(), key=len)),
@@ -188,6 +191,10 @@ class Bubblewrap:
         self._shield.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def _nothing() -> None:
+    """Do nothing more."""
 
 
 def _outcome(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str] | str:

@@ -11,14 +11,21 @@ from typing import Literal, Protocol, cast
 
 from xun.environment.base import Environment
 
-View = Literal["closed", "network", "machine", "outside"]
+View = Literal["closed", "reading", "network", "machine", "outside"]
 """What one command sees.
 
 closed: written can be the workspace and temporary folders only, and there is no network.
-network: the same with the network.
-machine: the network, the sockets and the processes of the machine; written can be no more than with the others.
+reading: the same, but the workspace is read-only, for commands that have nothing to write.
+network: closed with the network.
+machine: the network, the sockets and the processes of the machine; read-only as reading is.
 outside: no wall at all.
 """
+
+READ_ONLY: tuple[View, ...] = ("reading", "machine")
+"""The views in which the workspace can't be written."""
+
+OFFLINE: tuple[View, ...] = ("closed", "reading")
+"""The views without the network."""
 
 
 @dataclass(frozen=True, slots=True)

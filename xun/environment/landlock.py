@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from xun.environment import seccomp
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import WalledProcess
-from xun.environment.confinement import View
+from xun.environment.confinement import OFFLINE, READ_ONLY, View
 from xun.environment.local import argument_vector
 from xun.environment.processes import ProcessTable
 from xun.environment.proof import forbidden_file
@@ -75,7 +75,7 @@ def rights(version: int, view: View, *, hides: bool) -> Rights:
     files = _WRITE_FILE | _CHANGE_FOLDERS | (_READ_FILE if hides else 0)
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         files |= right if version >= since else 0
-    net = _CONNECT_TCP if view == "closed" and version >= 4 else 0
+    net = _CONNECT_TCP if view in OFFLINE and version >= 4 else 0
     scoped = 0
     if version >= 6:
         scoped = _SIGNALS | (_ABSTRACT_SOCKETS if view != "machine" else 0)
@@ -114,7 +114,7 @@ class Landlock:
     def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bool, view: View) -> WalledProcess:
         tag = self._table.new_tag()
         given = {**env, TAG: tag}
-        writable = self._writable()
+        writable = [] if view in READ_ONLY else self._writable()
         if not any(within(given.get("TMPDIR", "/"), root) for root in writable):
             given["TMPDIR"] = self.temporary
         ruleset = _Ruleset(self.version, view, (*writable, self.temporary), secret_paths(os.environ))
@@ -215,7 +215,7 @@ class _Ruleset:
             raise EnvironmentUnusable("The kernel does not take no_new_privs, which Landlock needs.")
         if self._libc.syscall(_RESTRICT, self._fd, ctypes.c_uint32(0)) != 0:
             raise EnvironmentUnusable(f"Landlock is refused: {os.strerror(ctypes.get_errno())}.")
-        if self._view == "closed" and seccomp.supported():
+        if self._view in OFFLINE and seccomp.supported():
             seccomp.apply(seccomp.program(tcp=self._version >= 4), self._libc)
 
     def close(self) -> None:

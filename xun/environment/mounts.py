@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from xun.environment.confinement import View
+from xun.environment.confinement import READ_ONLY, View
 from xun.environment.shield import Pin, within
 
 _MASKED = ("/tmp", "/var/tmp", "/run")
@@ -20,8 +20,8 @@ class Inside:
     """What one command is to see.
 
     Attributes:
-        view: closed, network or machine.
-        writable: Folders of the machine that can be written, outer before inner.
+        view: closed, reading, network or machine.
+        writable: Folders of the machine that can be written, where the view has any, outer before inner.
         readable: Folders that can be read although they are below one that the inside does not have.
         pins: Paths that are mounted over themselves, outer before inner.
         secrets: Paths that are not there for the inside.
@@ -50,7 +50,8 @@ def masked(path: str) -> bool:
 
 def arguments(inside: Inside) -> list[str]:
     """Return the arguments of bwrap, without the command: the later mount wins."""
-    whole = "/" in inside.writable
+    reads = inside.view in READ_ONLY
+    whole = "/" in inside.writable and not reads
     args = [*_namespaces(inside), "--bind" if whole else "--ro-bind", "/", "/", "--dev", "/dev"]
     # Without a process namespace a new /proc would show the machine too. Root inside is the root that owns the settings
     # of the kernel in it, core_pattern among them, so it has to be read-only as well.
@@ -69,7 +70,7 @@ def arguments(inside: Inside) -> list[str]:
     for path in around:
         args += _hidden(path)
     for root in inside.writable:
-        args += [] if root == "/" else ["--bind", root, root]
+        args += [] if root == "/" else ["--ro-bind" if reads else "--bind", root, root]
     for pin in inside.pins:
         args += ["--bind" if pin.writable else "--ro-bind", pin.path, pin.path]
     shown = (*inside.writable, *inside.readable)

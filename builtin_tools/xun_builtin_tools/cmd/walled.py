@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from xun.environment.confinement import OFFLINE
+
 if TYPE_CHECKING:
     from xun.environment.confinement import Confinement
 
@@ -49,10 +51,15 @@ def note(confinement: Confinement, returncode: int | None, *outputs: str) -> str
         return 'The sandbox could not be set up, so nothing ran; sandbox="off" asks the person to run it without.'
     private = "/tmp" if confinement.wall == "bubblewrap" else "$TMPDIR"
     denied = confinement.wall == "landlock" and _DENIED.search(text)
-    if confinement.view == "closed" and (_NETWORK.search(text) or (denied and "connect" in text)):
+    if confinement.view in OFFLINE and (_NETWORK.search(text) or (denied and "connect" in text)):
         return (
             'The command ran in a sandbox without network; where that is the cause, sandbox="network" asks the person '
             "for it."
+        )
+    if confinement.view == "reading" and (_FILES.search(text) or denied):
+        return (
+            "The command ran with everything read-only, since the built-in list let it run; where that is the cause, "
+            'sandbox="network" asks the person for the usual sandbox.'
         )
     if _FILES.search(text) or denied:
         return (

@@ -165,6 +165,17 @@ def test_the_machine_is_seen_only_where_it_is_asked_for(make, tmp_path):
 
 
 @needs_bwrap
+def test_a_command_that_only_reads_finds_the_workspace_as_it_is(make, tmp_path):
+    """The placeholder of .git would make rg obey ignore files outside of a repository, and stop at it inside of one."""
+    (tmp_path / ".gitignore").write_text("ignored\n")
+    environment = make(tmp_path)
+    assert run(environment, "ls -A", "reading") == (0, ".gitignore\n")
+    assert run(environment, "touch x", "reading")[0] != 0
+    assert run(environment, "echo b > /tmp/s; echo a | sort - /tmp/s", "reading") == (0, "a\nb\n")
+    assert run(environment, f"test -e /proc/{os.getpid()}/status", "reading")[0] != 0
+
+
+@needs_bwrap
 def test_commands_side_by_side_leave_nothing_behind(make, tmp_path):
     environment = make(tmp_path)
     codes: list[int] = []
