@@ -206,6 +206,8 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         allowed_hosts=tuple(settings.tools.allowed_hosts),
         compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
         images_need_vision=True,
+        max_equal_steps=settings.limits.equal_steps,
+        max_failed_steps=settings.limits.failed_steps,
         compact_model=_other_model(options, settings, settings.compact.model),
     )
 

@@ -224,10 +224,14 @@ class LimitSettings:
     Attributes:
         steps: Model requests of one turn.
         cost_usd: US dollars of one session, where prices are known.
+        equal_steps: Equal steps in a row after which you are asked whether the model may go on.
+        failed_steps: Steps in a row all of whose calls failed after which you are asked.
     """
 
     steps: int = 512
     cost_usd: float = 0.0
+    equal_steps: int = 3
+    failed_steps: int = 5
 
 
 @dataclass(slots=True)

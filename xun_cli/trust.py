@@ -58,6 +58,8 @@ TIGHTENING: dict[str, Callable[[Any, Any], bool]] = {
     "tools.disable": lambda value, now: True,
     "limits.steps": _less,
     "limits.cost_usd": _less,
+    "limits.equal_steps": _less,
+    "limits.failed_steps": _less,
 }
 """Keys that a project may set without trust, each with the test that the value is no looser than before."""
 
