@@ -6,8 +6,11 @@ The format is JSON lines; a reader has to ignore fields that it does not know. `
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
+import stat
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,7 +32,10 @@ KEPT = 4
 MAX_SUBJECT = 100_000
 """Bytes of a command that are stored in full; the longest that can be allowed unasked has 10,000 characters."""
 _HIDDEN = b"[key]"
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_LOCK_TRIES = 50
+"""Tries to lock the file, 10 ms apart."""
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _SAFE
 
 
 class AuditTrail:
@@ -98,22 +104,27 @@ class AuditTrail:
             size = os.fstat(file).st_size
             if os.write(file, line) != len(line):
                 os.ftruncate(file, size)
-                raise OSError(28, "no space left on the device")
+                raise OSError(errno.ENOSPC, "no space left on the device")
         finally:
             os.close(file)
 
     def _locked(self) -> int:
-        """Return the open file, locked; one that is full, or that another process set aside meanwhile, is left."""
+        """Return the open file, locked; one that is full, or that another process set aside meanwhile, is left.
+
+        A lock that somebody keeps for too long is not waited for: the line is then appended as it is.
+        """
         while True:
             file = os.open(self.path, _FLAGS, 0o600)
             try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX)
                 here = os.fstat(file)
+                if not stat.S_ISREG(here.st_mode):
+                    raise OSError(errno.EINVAL, "it is no regular file")
                 if here.st_mode & 0o077 and here.st_uid == os.geteuid():
                     os.fchmod(file, 0o600)
+                if not _lock(file):
+                    return file
                 if _same(here, self.path):
-                    if here.st_size < self._limit:
+                    if os.fstat(file).st_size < self._limit:
                         return file
                     self._rotate()
             except BaseException:
@@ -126,6 +137,22 @@ class AuditTrail:
             older = _numbered(self.path, number - 1)
             if older.exists():
                 os.replace(older, _numbered(self.path, number))
+
+
+def _lock(file: int) -> bool:
+    """Lock *file* against other processes; False when that can't be had soon, or not at all."""
+    if fcntl is None:
+        return True
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            return False
+        else:
+            return True
+    return False
 
 
 def _encodable(text: str) -> bool:

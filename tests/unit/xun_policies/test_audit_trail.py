@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import stat
@@ -141,3 +142,30 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").symlink_to(aim)
     assert AuditTrail(tmp_path / "audit.jsonl").append(record("x")) != ""
     assert aim.read_text() == "kept"
+
+
+def test_nobody_can_hold_it_up(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path / "audit.jsonl")
+    trail.append(record("one"))
+    with trail.path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert trail.append(record("two")) == ""
+    assert [row["subject"] for row in lines(trail.path)] == ["one", "two"]
+    os.mkfifo(tmp_path / "pipe")
+    assert AuditTrail(tmp_path / "pipe").append(record("x")) != ""
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from xun_policies.audit import AuditTrail\n"
+        "from xun_policies.store import DecisionRecord\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "trail = AuditTrail(Path(sys.argv[1]))\n"
+        "said = [trail.append(DecisionRecord('', 'bash', 'x' * 300, 'allow', 'user')) for _ in range(6)]\n"
+        "print([bool(text) for text in said])\n"
+    )
+    path = tmp_path / "audit.jsonl"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[False, False, True, False, False, False]"
+    assert len(lines(path)) == 2 and path.read_bytes().endswith(b"\n")
