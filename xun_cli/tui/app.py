@@ -22,6 +22,7 @@ from xun_cli.frontend.threads import in_thread
 from xun_cli.render.theme import theme_for
 from xun_cli.tui.areas import FilledArea, LineArea
 from xun_cli.tui.composer import Composer, Input
+from xun_cli.tui.drawing import ROOMY
 from xun_cli.tui.face import Face
 from xun_cli.tui.keys import register_sequences
 from xun_cli.tui.paint import NoColors, Painter
@@ -37,9 +38,6 @@ GONE = 129
 
 SETTLED = 0.05
 """Seconds between the first frame and what is loaded behind it."""
-
-ROOMY = 16
-"""Rows of a terminal from which the composer has a frame."""
 
 _OWN_SIGNALS = ("SIGTSTP", "SIGCONT", "SIGWINCH", "SIGTTOU", "SIGTTIN")
 

@@ -51,9 +51,15 @@ class Input(TextArea):
         self.theme = "xun"
 
     async def _on_key(self, event: events.Key) -> None:
+        bound = self._bindings.key_to_bindings.get(event.key, ())
         if self._take_key(event):
             event.stop()
             event.prevent_default()
+        elif bound:
+            # At once: left to bubble, it would be done after the letters that were typed behind it.
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bound[0].action)
         else:
             await super()._on_key(event)
 

@@ -50,9 +50,7 @@ class Drawing:
         app.transcript.set_live(tail)
         app.working.set_lines(self._working(state))
         app.dialog.set_lines(self._dialog_lines())
-        app.menu.set_lines(
-            [] if self._face.dialog.focused else self._face.completing.lines(app.size.width - 2, self._menu_rows())
-        )
+        app.menu.set_lines(self._menu())
         app.status.set_lines([self._status()])
         self._paint_panel()
 
@@ -100,7 +98,7 @@ class Drawing:
         app = self._app
         roomy = app.size.height >= ROOMY
         composer = min(app.composer.rows, max(1, app.size.height // 3)) + (2 if roomy else 0)
-        around = composer + len(app.working.lines) + 1 + (2 if roomy else 0)  # the status line; two rows of transcript
+        around = composer + len(app.working.lines) + 1 + (2 if roomy else 1)  # the status line, and some transcript
         return max(4, app.size.height - around)
 
     def _dialog_lines(self) -> list[Line]:
@@ -109,6 +107,13 @@ class Drawing:
             return []
         rows = self.dialog_rows() if self._face.dialog.focused else 1
         return [in_frame(line) for line in approval_view(request, self.dialog_columns(), rows, self._face.dialog.state)]
+
+    def _menu(self) -> list[Line]:
+        if self._face.dialog.focused or not self._face.completing.open:
+            return []
+        columns = self._app.size.width - 2
+        rule: list[Line] = [[(DIM, "─" * columns)]] if self._app.size.height >= ROOMY else []
+        return [*rule, *self._face.completing.lines(columns, self._menu_rows())]
 
     def offer_at(self, row: int) -> int:
         """Return which completion stands in *row* of the menu."""

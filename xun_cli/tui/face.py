@@ -249,7 +249,7 @@ class Face:
     def clicked(self, area: LineArea, row: int) -> None:
         """A row was clicked: an answer, or a completion."""
         if area is self._app.menu:
-            self.completing.choose(self.completing.first_shown(len(area.lines)) + row)
+            self.completing.choose(self.drawing.offer_at(row))
         elif area is self._app.dialog:
             self._clicked_dialog(row)
         self.refresh()
@@ -284,15 +284,13 @@ class Face:
         self.notifier.focused = focused
 
     def resized(self) -> None:
-        """Draw everything for the new size."""
-        self._app.transcript.reload()
+        """Draw every part for the new size; the transcript sees to itself."""
         self.paint()
 
     def toggle_panel(self) -> None:
         """Show or hide the side panel."""
         self.drawing.panel_open = not self.drawing.panel_open
         self.paint()
-        self._app.call_after_refresh(self.resized)
 
     # -- drawing ----------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ class ScrollArea(ScrollView, can_focus=False):
         self._rows = Rows()
         self._live: list[Line] = []
         self._first = 1 << 62
-        self._drawn_to = 0
+        self._drawn_for = 0
         self._whole = False
         self._filling: asyncio.Task[None] | None = None
         self._moving = False
@@ -111,7 +111,9 @@ class ScrollArea(ScrollView, can_focus=False):
         self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
 
     def on_resize(self) -> None:
-        """Stay at the end when rows are taken away from the view."""
+        """Draw everything again for another width; stay at the end when rows are taken away from the view."""
+        if self._drawn_for not in (0, self.columns):
+            self.reload()
         if self.follows:
             self._changed()
 
@@ -129,7 +131,6 @@ class ScrollArea(ScrollView, can_focus=False):
 
     def append(self, lines: Iterable[Line]) -> None:
         """Show the lines of the newest entry of the journal."""
-        self._drawn_to = self._journal.last
         self._first = min(self._first, self._journal.last)
         if not self._rows.add(self._journal.last, lines, self.columns):
             return
@@ -150,6 +151,7 @@ class ScrollArea(ScrollView, can_focus=False):
 
     def reload(self) -> None:
         """Draw everything again from the journal: for another width, another session."""
+        self._drawn_for = self.columns
         if self._filling is not None:
             self._filling.cancel()
         self._filling = asyncio.get_running_loop().create_task(self._load())
@@ -159,7 +161,6 @@ class ScrollArea(ScrollView, can_focus=False):
         if self._filling is not None:
             self._filling.cancel()
         self._rows, self._first, self._whole = Rows(), 1 << 62, False
-        self._drawn_to = self._journal.last
         self._changed()
 
     async def _load(self) -> None:
@@ -171,7 +172,6 @@ class ScrollArea(ScrollView, can_focus=False):
         async for number, lines in self._replayed(first, None):
             rows.add(number, lines, width)
         self._rows, self._first, self._whole = rows, first, False
-        self._drawn_to = self._journal.last
         self._changed()
         await self._fill(self._mounted)
 

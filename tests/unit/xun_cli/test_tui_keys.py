@@ -110,6 +110,10 @@ async def test_slash_commands_are_completed(tmp_path: Path) -> None:
         await sheet.gone("/models")
         await sheet.press("tab", "shift+tab", "shift+tab")
         assert sheet.app.composer.text == "/models"
+        row = next(y for y, text in enumerate(sheet.rows()) if text.startswith("   /model "))
+        await sheet.click(6, row)
+        await sheet.until(lambda: sheet.app.composer.text == "/model")
+        assert "/models" not in sheet.screen()
 
 
 async def test_paths_are_completed_and_their_names_are_made_safe(tmp_path: Path) -> None:
