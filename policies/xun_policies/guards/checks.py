@@ -41,6 +41,9 @@ def one_file(rule: Rule, call: Call) -> Problem | None:
     found = walk(compiled(rule.options), call)
     if isinstance(found, Problem):
         return found
+    if rule.name == "base64" and any(len(word.text) > 1 and word.text[0] == "-" for word in found.operands):
+        # The -i of another base64 takes the -- for its value.
+        return Problem(NOT_FREE, "behind -- an option would be a file's name, or not")
     if found.late and rule.name != "base64":
         # Neither xxd nor the uniq of other systems takes options there.
         return Problem(NOT_FREE, f"{found.late} behind an operand may be the file to write")

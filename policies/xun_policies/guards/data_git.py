@@ -249,7 +249,7 @@ RULES: tuple[Rule, ...] = (
         f"{_REV} {_PRETTY} -nsecw -w?: --numbered --summary --email --group=:",
         check="git_pretty",
         allows=("git shortlog -sn HEAD",),
-        asks=("git shortlog --output=x",),
+        asks=("git shortlog --output=x", "git shortlog --group=format:%GS", "git shortlog --group='%(describe)'"),
     ),
     Rule(
         ("git", "reflog"),

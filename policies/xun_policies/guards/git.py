@@ -16,7 +16,7 @@ _OPTIONAL_COMMIT = ("--contains", "--no-contains", "--merged", "--no-merged")
 
 
 def _formats(found: Arguments) -> Problem | None:
-    for name in ("--pretty", "--format"):
+    for name in ("--pretty", "--format", "--group"):
         for value in found.options.get(name, "").split("\n"):
             if "%G" in value or "%(describe" in value:
                 return Problem(NOT_FREE, f"{name} runs another program ({value})")
@@ -29,8 +29,11 @@ def _formats(found: Arguments) -> Problem | None:
 
 def _references(found: Arguments) -> Problem | None:
     for name in ("--sort", "--format"):
-        if "signature" in found.options.get(name, ""):
+        value = found.options.get(name, "")
+        if "signature" in value:
             return Problem(NOT_FREE, f"{name} by signature runs gpg")
+        if "describe" in value:
+            return Problem(NOT_FREE, f"{name} runs another program ({value})")
     return None
 
 

@@ -31,7 +31,7 @@ from xun_policies.shell.places import Places
 
 _NUMBER = r"[+-]{0,2}(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[bcw]|[kKmMGTPEZY](?:i?B)?)?"
 _GLOB_CHAR = r"[*?\[]"
-_INSPECTED = ("--format", "--pretty", "--sort", "--output", "--write-out")
+_INSPECTED = ("--format", "--pretty", "--group", "--sort", "--output", "--write-out")
 """Options whose value a check reads, so that it must be the text that the command gets."""
 
 
