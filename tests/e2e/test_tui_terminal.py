@@ -244,3 +244,17 @@ def test_t48_an_open_question_and_the_draft_go_over(demo: Start) -> None:
     terminal.read(0.8)
     terminal.send("o")
     terminal.wait("Done.")
+
+
+def test_keys_that_come_in_one_piece_take_effect_in_order(demo: Start) -> None:
+    terminal = demo()
+    for typed, left in (
+        ("abc\x15de", "› de"),
+        ("abx\x7fc", "› abc"),
+        ("bc\x01a\x05d", "› abcd"),
+        ("one two\x17x", "› one x"),
+    ):
+        terminal.send(f"\x15{typed}")
+        terminal.wait(
+            lambda shown, left=left: any(line.split("│")[1:2] == [f" {left}".ljust(78)] for line in shown.split("\n"))
+        )
