@@ -26,6 +26,7 @@ _MOST_CWDS = 16
 _GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
 _PWD_READERS = wordset("ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep")
+_CLIMBS = r"(?:^-[A-Za-z]+|[/,:])\.\.(?:/|$)"
 _ATTACHED = r"-[A-Za-z]([/~.][\s\S]*)"
 
 Cwds = tuple[str, ...]
@@ -236,20 +237,7 @@ class Judge:
                 return False
             if "/../" in f"/{name}":
                 return False
-        for word in words[1:]:
-            text = word.text
-            if word.pwd or word.dynamic:
-                return False
-            if text.startswith("-"):
-                attached = re.match(_ATTACHED, text)
-                text = text.partition("=")[2] or (attached[1] if attached else "")
-                if not text:
-                    continue
-            elif "=" in text and self._places.outside(text.partition("=")[2], git_cwds) is not None:
-                return False
-            if text.startswith("~") or self._places.outside(text, git_cwds, glob=word.glob) is not None:
-                return False
-        return True
+        return all(_stays_inside(word, self._places, git_cwds) for word in words[1:])
 
     def _git_globals(self, words: list[Word], cwds: Cwds) -> tuple[list[Word] | None, Cwds, Problem | None]:
         """Skip harmless options before git's subcommand; ``-C`` moves the folder."""
@@ -359,6 +347,23 @@ def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list
     if any(word.glob for word in words):
         return found  # what a pattern stands for can change, so nothing about it is exact
     return Judgement(False, found.rule, found.reason, CommandGrant(tuple(texts), True))
+
+
+def _stays_inside(word: Word, places: Places, cwds: Cwds) -> bool:
+    """Tell whether *word*, an argument of a command that may be granted, names nothing outside."""
+    text = word.text
+    if word.pwd or word.dynamic:
+        return False
+    if text.startswith("-"):
+        attached = re.match(_ATTACHED, text)
+        value = text.partition("=")[2] or (attached[1] if attached else "")
+        if not value:
+            # Where the value begins is not known, as in -Cx/../../y.
+            return re.search(_CLIMBS, text) is None
+        text = value
+    elif "=" in text and places.outside(text.partition("=")[2], cwds) is not None:
+        return False
+    return not text.startswith("~") and places.outside(text, cwds, glob=word.glob) is None
 
 
 def _key(scope: CommandScope) -> tuple[object, ...]:
