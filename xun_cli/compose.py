@@ -96,12 +96,10 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
     # What a xun that was killed left running belongs to nobody any more.
     end_orphans()
     choice = choose_model(options, settings, interactive=interactive)
-    model = build_model(choice, settings)
-    preload = getattr(model, "preload", None)
-    if preload is not None:
-        preload()
+    model = _preloaded(build_model(choice, settings))
     agent, extensions = _agent(options, settings, places, model)
-    agent.system(_system_text(options, agent, places, settings.mode, interactive))
+    instructions = functools.partial(_system_text, options, agent, places, settings.mode, interactive)
+    agent.system(instructions())
     stored = _open_store(options, settings, places, agent)
     session = Session(
         agent,
@@ -112,6 +110,7 @@ def build_session(options: StartOptions, settings: Settings, *, interactive: boo
         schema=_schema(options),
         version=__version__,
     )
+    session.instructions = instructions
     log_events(session, settings)
     if stored.store is not None:
         stored.store.hidden = hidden_keys(settings)
@@ -234,7 +233,11 @@ def _named_model(options: StartOptions, settings: Settings, name: str) -> ChatMo
         if local is None:
             raise
         changed, choice = local, choose_model(asked, local, interactive=True)
-    model = build_model(choice, changed)
+    return _preloaded(build_model(choice, changed))
+
+
+def _preloaded(model: ChatModel) -> ChatModel:
+    """Return *model* with what it needs imported, where it knows how to."""
     preload = getattr(model, "preload", None)
     if preload is not None:
         preload()

@@ -146,6 +146,11 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
         self._system.append(text)
         return self
 
+    def reset_system(self, text: str) -> Agent[S]:
+        """Make *text* the whole system message, from the next request on."""
+        self._system = [text]
+        return self
+
     def system_text(self) -> str:
         """Return the system message."""
         return "\n\n".join(self._system)

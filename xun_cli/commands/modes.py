@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xun_cli.commands.arguments import BadArguments, number
-from xun_cli.commands.output import CommandResult, said
+from xun_cli.commands.output import CommandResult, Output, said, text
 from xun_cli.commands.policy_ops import emit_change
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
@@ -41,10 +41,10 @@ def commands() -> list[SlashCommand]:
         ),
         SlashCommand(
             "plan",
-            "/plan [on|off]",
-            "plan mode: look and think, change nothing",
+            "/plan [on|off|view]",
+            "plan mode: look and think, change nothing; the plan",
             _plan,
-            complete=lambda ctx, typed: [word for word in ("on", "off") if word.startswith(typed)],
+            complete=lambda ctx, typed: [word for word in ("on", "off", "view") if word.startswith(typed)],
             while_running=True,
             topic="Permissions",
         ),
@@ -64,11 +64,32 @@ async def _mode(ctx: CommandContext, rest: str) -> CommandResult:
 
 async def _plan(ctx: CommandContext, rest: str) -> CommandResult:
     word = rest.strip() or ("off" if ctx.session.policy.mode == "plan" else "on")
+    if word == "view":
+        return _view(ctx)
     if word not in ("on", "off"):
-        raise BadArguments(f"/plan takes on or off, not {rest!r}.")
+        raise BadArguments(f"/plan takes on, off or view, not {rest!r}.")
     if word == "off" and ctx.session.policy.mode != "plan":
         return said(f"Plan mode was not on. Mode: {ctx.session.policy.mode}.")
     return _set_mode(ctx, "plan" if word == "on" else "ask")
+
+
+def _view(ctx: CommandContext) -> CommandResult:
+    """Show the last answer that was given in plan mode, and the list of steps."""
+    from xun.events import MessageCompleted, PolicyChanged, SessionStarted
+    from xun_cli.session.rewinding import live
+
+    planning, plan = False, ""
+    for event in (item.event for item in live(ctx.session.history())):
+        if isinstance(event, SessionStarted) and event.mode:
+            planning = event.mode == "plan"
+        elif isinstance(event, PolicyChanged) and event.op == "mode":
+            planning = event.entry == "plan"
+        elif planning and isinstance(event, MessageCompleted) and event.agent == "main" and event.text.strip():
+            plan = event.text
+    if not plan:
+        return said("No plan yet: in plan mode the model's answer is the plan. /plan begins it.")
+    steps = [f"{item.get('status', '')}: {item.get('description', '')}" for item in ctx.session.todos]
+    return CommandResult((Output("markdown", plan), *((text(*steps),) if steps else ())))
 
 
 def _set_mode(ctx: CommandContext, name: str) -> CommandResult:

@@ -25,11 +25,11 @@ def commands() -> list[SlashCommand]:
         SlashCommand("context", "/context", "what fills the model's window", _context, while_running=True),
         SlashCommand(
             "memory",
-            "/memory [show]",
-            "the AGENTS.md files that the model was given",
+            "/memory [show|reload]",
+            "the AGENTS.md files that the model was given; read them again",
             _memory,
             while_running=True,
-            complete=lambda ctx, typed: [word for word in ("show",) if word.startswith(typed)],
+            complete=lambda ctx, typed: [word for word in ("show", "reload") if word.startswith(typed)],
         ),
         SlashCommand("add-dir", "/add-dir PATH", "let the tools into one more folder", _add_dir, topic="Permissions"),
     ]
@@ -145,8 +145,10 @@ def _share(name: str, size: int, total: int, window: int | None) -> tuple[str, s
 async def _memory(ctx: CommandContext, rest: str) -> CommandResult:
     from xun_cli.system_prompt import project_instructions, user_instructions
 
-    if rest not in ("", "show"):
-        raise BadArguments(f"/memory takes nothing or the word show, not {rest!r}.")
+    if rest not in ("", "show", "reload"):
+        raise BadArguments(f"/memory takes show or reload, not {rest!r}.")
+    if rest == "reload" and (made := getattr(ctx.session, "instructions", None)) is not None:
+        ctx.session.agent.reset_system(await asyncio.to_thread(made))
     found = [("you", item) for item in user_instructions(ctx.places.config)]
     found += [("project", item) for item in project_instructions(ctx.session.cwd)]
     if not found:
@@ -157,7 +159,8 @@ async def _memory(ctx: CommandContext, rest: str) -> CommandResult:
     if rest == "show":
         return CommandResult(tuple(output for _, item in found for output in _whole(item)))
     rows = [(whose, str(item.path), f"{len(item.text.encode()):,}", f"{item.cut:,}") for whose, item in found]
-    note = text("A new session reads them again. /memory show prints them.")
+    told = "The model has them as they are now" if rest == "reload" else "/memory reload reads them again"
+    note = text(f"{told}. /memory show prints them.")
     return CommandResult((table(("from", "file", "bytes given", "left out"), rows), note))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from xun_cli.session import rewinding
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
 
 
 class Past:
-    """The part of a session that changes what was said before; mixed into `Session`."""
+    """The part of a session that changes what was said before; mixed into `Session`.
 
+    Attributes:
+        instructions: Makes the system message anew from the files that it is made of; None where nobody can.
+    """
+
+    instructions: Callable[[], str] | None = None
     agent: Agent[Any]
     todos: tuple[dict[str, str], ...]
     _task: asyncio.Task[None] | None

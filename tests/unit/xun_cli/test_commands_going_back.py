@@ -183,3 +183,18 @@ async def test_log_bug_and_init(ctx):
     assert await shown(ctx, "/bug") == "Nothing written."
     assert "Wrote" in await shown(ctx, "/init") and (ctx.session.cwd / "AGENTS.md").read_text().startswith("# ")
     assert "exists and stays" in await shown(ctx, "/init")
+
+
+async def test_a_plan_is_shown_again_and_instructions_are_read_again(ctx):
+    assert "No plan yet" in await shown(ctx, "/plan view")
+    await run(ctx, "/plan on")
+    await ask(ctx.session, "plan it")
+    await run(ctx, "/plan off")
+    result = await run(ctx, "/plan view")
+    assert result.outputs[0].kind == "markdown" and result.outputs[0].text == LONG
+    assert "pending: later" in result.outputs[1].text
+    ctx.session.instructions = lambda: "Use tabs."
+    (ctx.session.cwd / "AGENTS.md").write_text("Use tabs.")
+    assert "as they are now" in await shown(ctx, "/memory reload")
+    assert ctx.session.agent.system_text() == "Use tabs."
+    assert "show or reload" in await shown(ctx, "/memory edit")

@@ -75,6 +75,14 @@ def stop(events: list[Any]) -> str:
     return str(next(event.stop for event in events if event.type == "turn.completed"))
 
 
+async def test_limits_of_equal_and_failed_steps(build: Build) -> None:
+    same = [call("read_file", path="a.txt")] * 4
+    assert stop(await played(build(same, {}))) == "limit"
+    assert stop(await played(build(same, {"limits.equal_steps": 0}))) == "done"
+    failing = [call("read_file", path=f"no{number}") for number in range(4)]
+    assert stop(await played(build(failing, {"limits.failed_steps": 2}))) == "limit"
+
+
 async def test_limits_steps(build: Build) -> None:
     turns = [call("read_file", path="a.txt", limit=number) for number in range(1, 6)]
     assert stop(await played(build(turns, {"limits.steps": 2}))) == "limit"
