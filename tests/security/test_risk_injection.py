@@ -11,7 +11,7 @@ import pytest
 
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.events import RiskAssessed
-from xun.models import ScriptedModel
+from xun.models import ChaosModel, ScriptedModel
 
 UNSURE = {"verdict": "unsure", "reason": "?"}
 ALLOW = {"verdict": "allow", "reason": "fine"}
@@ -337,3 +337,13 @@ def test_its_own_model_is_used(make: Make) -> None:
     agent = make([UNSURE], risk_model=own)
     assert bash(agent, "touch made").is_ok()
     assert requests_of(agent) == [] and len(own.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ["cut", "stall", "http_429", "http_500", "empty", "bad_utf8"])
+def test_an_assessor_that_fails_counts_as_unsure(make: Make, fault: Any) -> None:
+    broken = ChaosModel(ScriptedModel([], risk=[ALLOW] * 5), [fault] * 5, stall_seconds=5.0, retry_after=60.0)
+    agent = make([], risk_model=broken, risk_timeout=0.4)
+    assert bash(agent, "touch made").status == "denied"
+    assert assessed(agent) == ["unsure"]
+    assert not (Path(agent.workspace.workdir) / "made").exists()
+    assert agent.chooser.asked[0].default == "once"  # type: ignore[union-attr]
