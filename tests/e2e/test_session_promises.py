@@ -80,6 +80,11 @@ def test_t17_the_draft_outlives_questions_the_end_of_a_turn_a_failure_and_a_resi
     terminal.wait("nope does not exist")
     terminal.wait("Sorry.")
     assert "> half a thought and more" in terminal.text()
+    terminal.send("/compact\rkept meanwhile")
+    terminal.wait("› kept meanwhile")
+    terminal.wait(lambda shown: "/compact" in shown and "› kept meanwhile" in shown)
+    terminal.read(1.0)
+    assert "› kept meanwhile" in terminal.text()
 
 
 def test_t27_auto_answers_so_many_questions_and_then_asks_again(xun: Start, project: Path) -> None:

@@ -40,6 +40,7 @@ THEMES: Mapping[str, Theme] = {
     "mono": {
         **dict.fromkeys(
             (
+                "ansiblack",
                 "ansicyan",
                 "ansigreen",
                 "ansiblue",
