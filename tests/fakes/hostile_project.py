@@ -43,10 +43,10 @@ class ConfigTrap:
         return self.path.replace("/", "_")
 
 
-_PYTHON = f"{sys.executable} -c 'import {{}}'"
-_FIND = f'{sys.executable} -c "import os, re, sys, urllib.request as u; text = open(sys.argv[1]).read(); '
+_PYTHON = f"{sys.executable} -S -c 'import {{}}'"
+_FIND = f'{sys.executable} -S -c "import re, sys, urllib.request as u; text = open(sys.argv[1]).read(); '
 _GET = _FIND + "u.urlopen(re.search(r'http://[^\\x22\\s]+', text)[0])\""
-_OBEY = _FIND + "os.system(re.search(r'touch [^\\x22\\n\\x60\\]]+', text)[0])\""
+_OBEY = "grep -o \"touch '[^']*'\" {path} | sh"
 
 
 def _module(path: str) -> ConfigTrap:
@@ -60,7 +60,7 @@ def _program(name: str) -> ConfigTrap:
 
 
 def _obeyed(path: str, text: str) -> ConfigTrap:
-    return ConfigTrap(path, text, f"{_OBEY} {path}")
+    return ConfigTrap(path, text, _OBEY.replace("{path}", path))
 
 
 def _fetched(path: str, text: str) -> ConfigTrap:

@@ -208,6 +208,7 @@ def test_on_a_terminal(hostile: HostileProject, environment: dict[str, str], mod
         terminal.send("@pla")
         terminal.wait("plain.txt")
         terminal.send("\x15")
+        terminal.read(0.3)
         for typed, shown in (("/diff --git", "tomlkit.py"), ("/status", "untracked"), ("/help", "/")):
             terminal.send(typed)
             terminal.read(0.2)

@@ -75,7 +75,7 @@ def headless(project: Path, places: Places, *arguments: str, turns: list | None 
 
 
 @row("sec-trust-001", "sec-trust-002", "sec-trust-003")
-@pytest.mark.parametrize("answer", ["none", "no", "--trust"])
+@pytest.mark.parametrize("answer", ["none", "--trust"])
 def test_what_a_project_starts_waits_for_trust(places: Places, project: Path, tmp_path: Path, answer: str) -> None:
     canaries = tmp_path / "canaries"
     canaries.mkdir()
@@ -86,8 +86,6 @@ def test_what_a_project_starts_waits_for_trust(places: Places, project: Path, tm
             f"[hooks]\nsession_start = [\"touch '{canaries}/hook'\"]\n"
             f'[mcp.servers.x]\ncommand = "/bin/sh"\nargs = ["-c", "touch \'{canaries}/server\'"]\n',
         )
-        if answer == "no":
-            TrustStore.load(places.trust_file).record(read_project(project), False)
         done, requests = headless(project, places, *([answer] if answer == "--trust" else []))
         assert "Done." in done.stdout, done.stderr
         # The address is never the project's, whatever was answered; programs are, once a person said yes.
@@ -147,8 +145,7 @@ export XUN_MODEL=theirs
 
 
 @row("sec-trust-005")
-@pytest.mark.parametrize("trusted", [False, True])
-def test_an_env_file_is_not_read(places: Places, project: Path, trusted: bool) -> None:
+def test_an_env_file_is_not_read_even_where_all_is_trusted(places: Places, project: Path) -> None:
     for name in (".env", ".env.local", ".envrc", ".xun/.env", ".xun/env"):
         (project / name).write_text(ENV_FILE)
     put(project, 'model = "mine"\n')
@@ -156,7 +153,7 @@ def test_an_env_file_is_not_read(places: Places, project: Path, trusted: bool) -
         {"tool_calls": [{"name": "bash", "arguments": {"command": "env; tr '\\0' '\\n' < /proc/$PPID/environ"}}]},
         {"text": "Done."},
     ]
-    flags = ["--allow-command", "env", "--auto-confirm", "--sandbox", "off", *(["--trust"] if trusted else [])]
+    flags = ["--allow-command", "env", "--auto-confirm", "--sandbox", "off", "--trust"]
     done, requests = headless(project, places, *flags, turns=turns)
     assert "Done." in done.stdout, done.stderr
     [result] = [item["content"] for item in requests[-1].body["messages"] if item["role"] == "tool"]
@@ -342,14 +339,13 @@ def test_a_broken_file_leaves_the_users_settings(places: Places, project: Path, 
 
 
 @row("sec-trust-015")
-@pytest.mark.parametrize("trusted", [False, True])
-def test_a_project_allows_no_command(places: Places, project: Path, trusted: bool) -> None:
+def test_a_project_allows_no_command_even_where_it_is_trusted(places: Places, project: Path) -> None:
     (project / "f").write_text("x\n")
     put(project, '[policy.commands]\nallow = ["rm"]\n[policy.writes]\nallow = ["/"]\n')
     for name in ("policy", "policy.toml", "policy.json", "allow.toml"):
         put(project, json.dumps({"commands": [["rm"]], "allow": ["rm"]}), name)
     turns = [{"tool_calls": [{"name": "bash", "arguments": {"command": "rm f"}}]}, {"text": "Done."}]
-    done, requests = headless(project, places, *(["--trust"] if trusted else []), turns=turns)
+    done, requests = headless(project, places, "--trust", turns=turns)
     assert (project / "f").exists() and "Done." in done.stdout
     [result] = [item["content"] for item in requests[-1].body["messages"] if item["role"] == "tool"]
     assert "Denied" in result
