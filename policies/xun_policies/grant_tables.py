@@ -7,7 +7,8 @@ from xun_policies.wordset import wordset
 TWO_WORDS = wordset(
     "git npm pnpm yarn docker podman cargo go pip pip3 uv poetry gh kubectl helm make brew apt apt-get dnf "
     "systemctl terraform dotnet mvn gradle rustup conda pipx hatch tox nox bundle rake composer rails just task "
-    "ruff pre-commit"
+    "ruff pre-commit hg svn jj glab gradlew mvnw manage.py cmake gem cabal stack mix sbt lein bazel meson "
+    "turbo nx lerna snap flatpak yum apk zypper minikube kind docker-compose nerdctl pod flutter expo ng"
 )
 """Commands whose first two words name what is run; options never count."""
 
@@ -35,7 +36,9 @@ NEVER = wordset(
     "systemd-run dbus-run-session ssh-agent eatmydata prlimit setpriv capsh unbuffer rlwrap hyperfine direnv nix "
     "nix-shell guix vagrant ansible bwrap runcon numactl chpst daemonize start-stop-daemon xvfb-run ptyxis "
     "gnome-terminal xterm coffee dart nu elvish xonsh rc es mksh ash wish pdb gdbserver lldb rr valgrind perf "
-    "bpftrace"
+    "bpftrace aws gcloud az doctl gsutil bq heroku fly flyctl vercel netlify firebase wrangler serverless sls "
+    "pulumi cdk sam ansible-playbook vault op pass security keyctl ip nmcli service launchctl defaults open xdg-open "
+    "code cursor mail mutt sendmail rclone restic borg redis-cli mongo mongosh pg_dump mysqldump"
 )
 """Commands that run, change or send whatever they are given: only an exact command is offered."""
 
@@ -46,6 +49,16 @@ EXACT_PAIRS = wordset(
     "git/filter-branch git/clean git/reset git/push git/clone cargo/install cargo/run go/run go/install go/get "
     "go/env go/generate brew/install apt/install apt-get/install conda/run conda/install hatch/run bundle/exec "
     "pip/config uv/pip git/ls-remote git/archive git/fetch git/pull git/rebase git/help git/difftool "
-    "git/mergetool"
+    "git/mergetool git/svn git/lfs git/filter-repo git/send-email git/replace git/update-index gem/install gem/exec "
+    "cabal/run cabal/exec stack/run stack/exec stack/runghc mix/run bazel/run nerdctl/run nerdctl/exec "
+    "docker-compose/run docker-compose/exec snap/install flatpak/run yum/install apk/add zypper/install glab/api "
+    "gh/extension gh/codespace gh/auth gh/secret rails/runner rails/console rails/dbconsole manage.py/shell "
+    "manage.py/dbshell composer/exec dotnet/run dotnet/tool mvn/exec:java mvn/exec:exec helm/plugin kubectl/debug"
 )
 """Pairs that run, fetch or destroy whatever they are given."""
+
+EXACT_TRIPLES = wordset(
+    "docker/compose/run docker/compose/exec docker/container/run docker/container/exec podman/compose/run "
+    "podman/compose/exec gh/repo/delete gh/repo/clone git/worktree/remove git/stash/clear"
+)
+"""The same, of three words."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xun_policies.errors import PolicyError
-from xun_policies.grant_tables import EXACT_PAIRS, NEVER, PYTHON_MODULES, THREE_WORDS, TWO_WORDS
+from xun_policies.grant_tables import EXACT_PAIRS, EXACT_TRIPLES, NEVER, PYTHON_MODULES, THREE_WORDS, TWO_WORDS
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
@@ -157,12 +157,15 @@ class CommandAllowlist:
 
 def is_wide(tokens: Sequence[str]) -> bool:
     """Tell whether a prefix grant of *tokens* would let nearly anything through, such as ``python`` or ``sudo``."""
-    name = tokens[0].rsplit("/", 1)[-1]
+    name = _base(tokens[0])
     if len(tokens) == 1:
         return _runs_anything(name) or name in TWO_WORDS
     if _runs_anything(name):
         return not (name.startswith("python") and len(tokens) >= 3 and tokens[1] == "-m")
-    return tokens[1].startswith("-") or f"{name}/{tokens[1]}" in EXACT_PAIRS
+    pair = f"{name}/{tokens[1]}"
+    if tokens[1].startswith("-") or pair in EXACT_PAIRS:
+        return True
+    return len(tokens) > 2 and f"{pair}/{tokens[2]}" in EXACT_TRIPLES
 
 
 def offer(words: Sequence[str]) -> CommandGrant:
@@ -174,7 +177,7 @@ def offer(words: Sequence[str]) -> CommandGrant:
 
 
 def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
-    name = words[0].rsplit("/", 1)[-1]
+    name = _base(words[0])
     if name.rstrip("0123456789.") == "python" and len(words) >= 3 and words[1] == "-m" and words[2] in PYTHON_MODULES:
         return tuple(words[:3])
     if _runs_anything(name):
@@ -186,6 +189,13 @@ def _prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     if len(prefix) < size or any(not _plain(word) for word in prefix[1:]):
         return None
     return prefix
+
+
+def _base(word: str) -> str:
+    """Return the name of the program that *word* names, without the version of a ``pip3.11``."""
+    name = word.rsplit("/", 1)[-1]
+    plain = name.rstrip("0123456789.")
+    return plain if name not in TWO_WORDS and plain in TWO_WORDS else name
 
 
 def _runs_anything(name: str) -> bool:

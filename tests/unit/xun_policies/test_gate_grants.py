@@ -40,6 +40,14 @@ def judge(text: str, policy: PolicyState | None = None) -> CommandVerdict:
         ("sort -o x a", ["sort", "-o", "x", "a"], True),
         (".venv/bin/python -m pytest -q", [".venv/bin/python", "-m", "pytest"], False),
         ("./run.sh x", ["./run.sh"], False),
+        ("./gradlew test --info", ["./gradlew", "test"], False),
+        ("./manage.py shell", ["./manage.py", "shell"], True),
+        ("pip3.11 install x", ["pip3.11", "install", "x"], True),
+        ("pip3.11 wheel x", ["pip3.11", "wheel"], False),
+        ("docker compose up -d", ["docker", "compose", "up"], False),
+        ("docker compose exec app sh", ["docker", "compose", "exec", "app", "sh"], True),
+        ("aws s3 rm s3://x", ["aws", "s3", "rm", "s3://x"], True),
+        ("cmake -P x", ["cmake", "-P", "x"], True),
     ],
 )
 def test_what_is_offered(text: str, tokens: list[str], exact: bool) -> None:
