@@ -68,7 +68,7 @@ def log_table(rows: Sequence[dict[str, Any]], note: str, *, every: bool) -> tupl
     notes = (text(note),) if note else ()
     if not rows:
         return (text("No decision yet." if every else "No decision yet in this session."), *notes)
-    header = ("time", "tool", "what", "decision", "by", "rule", "risk", "held by")
+    header = ("time", "tool", "what", "decision", "because")
     return (table((*header, "session") if every else header, [_row(row, every) for row in rows]), *notes)
 
 
@@ -76,8 +76,15 @@ def _row(row: dict[str, Any], every: bool) -> tuple[str, ...]:
     when = str(row.get("when", ""))[:16].replace("T", " ")
     agent = str(row.get("agent", ""))
     tool = str(row.get("tool", "")) + (f" ({agent})" if agent not in ("", "main") else "")
-    facts = (str(row.get(name, "")) for name in ("decision", "source", "rule", "risk", "held"))
-    shown = (when[5:] if every else when[-5:], tool, _short(str(row.get("subject", ""))), *facts)
+    risk, held = str(row.get("risk", "")), str(row.get("held", ""))
+    because = (str(row.get("rule", "")), f"risk {risk}" if risk else "", f"in {held}" if held else "")
+    shown = (
+        when[5:] if every else when[-5:],
+        tool,
+        _short(str(row.get("subject", ""))),
+        f"{row.get('decision', '')}: {row.get('source', '')}",
+        ", ".join(part for part in because if part),
+    )
     return (*shown, str(row.get("session", ""))) if every else shown
 
 
