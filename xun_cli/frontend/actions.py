@@ -84,7 +84,7 @@ class ConversationActions:
     ) -> None:
         self._terminal, self._conversation, self._composer = terminal, conversation, composer
         self._notifier, self._hint, self._clock = notifier, hint, clock
-        self._cancelled_at = float("-inf")
+        self._cancelled_at = self._escaped_at = float("-inf")
 
     def submit(self) -> None:
         """Send the draft, unless it is a command that was pasted this very moment."""
@@ -105,6 +105,19 @@ class ConversationActions:
     def interrupt(self) -> None:
         """End the running turn."""
         self._conversation.interrupt()
+
+    def interrupt_or(self, go_back: Callable[[], None]) -> None:
+        """End the running turn; pressed twice when none runs: *go_back* to an earlier message."""
+        now = self._clock()
+        again = now - self._escaped_at < TWICE
+        self._escaped_at = float("-inf")
+        if self._conversation.interrupt():
+            return
+        if again:
+            go_back()
+        elif self._conversation.session is not None and self._conversation.session.turn:
+            self._escaped_at = now
+            self._hint.say("Esc again: back to an earlier message.")
 
     def cancel(self) -> None:
         """Interrupt a turn, else clear the input, else leave at the second time within two seconds."""

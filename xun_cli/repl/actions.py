@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from xun_cli.frontend.actions import TWICE, ConversationActions, DraftBox, Hint
+from xun_cli.frontend.actions import ConversationActions, DraftBox, Hint
 from xun_cli.frontend.actions import Terminal as AnyTerminal
 from xun_cli.frontend.viewing import fits
 from xun_cli.render.text import BOLD
@@ -47,20 +47,10 @@ class KeyActions(ConversationActions):
     ) -> None:
         super().__init__(terminal, conversation, composer, notifier, hint=hint, clock=clock)
         self._screen, self._transcript, self._views = terminal, transcript, views
-        self._escaped_at = float("-inf")
 
     def interrupt(self) -> None:
         """End the running turn; pressed twice when none runs: go back to an earlier message."""
-        now = self._clock()
-        again = now - self._escaped_at < TWICE
-        self._escaped_at = float("-inf")
-        if self._conversation.interrupt():
-            return
-        if again:
-            self._views.rewind()
-        elif self._conversation.session is not None and self._conversation.session.turn:
-            self._escaped_at = now
-            self._hint.say("Esc again: back to an earlier message.")
+        self.interrupt_or(self._views.rewind)
 
     def expand(self) -> None:
         """Show the last folded output in full: what is short below, what is long on the whole screen."""

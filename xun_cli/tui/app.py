@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 GONE = 129
 """The exit code when the terminal went away, as a shell reports SIGHUP."""
 
-SETTLED = 0.05
+SETTLED = 0.1
 """Seconds between the first frame and what is loaded behind it."""
 
 _OWN_SIGNALS = ("SIGTSTP", "SIGCONT", "SIGWINCH", "SIGTTOU", "SIGTTIN")

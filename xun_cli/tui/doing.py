@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from xun_cli.frontend.actions import TWICE
 
 if TYPE_CHECKING:
     from xun_cli.tui.app import FullScreen
@@ -19,25 +15,10 @@ class Doing:
     Args:
         face: What is shown.
         app: The widgets.
-        clock: Gives seconds.
     """
 
-    def __init__(self, face: Face, app: FullScreen, clock: Callable[[], float] = time.monotonic) -> None:
-        self._face, self._app, self._clock = face, app, clock
-        self._escaped_at = float("-inf")
-
-    def interrupt(self) -> None:
-        """End the running turn; pressed twice when none runs: go back to an earlier message."""
-        face, now = self._face, self._clock()
-        again = now - self._escaped_at < TWICE
-        self._escaped_at = float("-inf")
-        if face.conversation.interrupt():
-            return
-        if again:
-            face.views.rewind()
-        elif face.conversation.session is not None and face.conversation.session.turn:
-            self._escaped_at = now
-            face.hint.say("Esc again: back to an earlier message.")
+    def __init__(self, face: Face, app: FullScreen) -> None:
+        self._face, self._app = face, app
 
     def expand(self) -> None:
         """Show the last folded output in full."""

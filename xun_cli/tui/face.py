@@ -95,7 +95,7 @@ class Face:
         self.actions = ConversationActions(
             self, self.conversation, app.composer, self.notifier, hint=self.hint, clock=self._clock
         )
-        self.doing = Doing(self, app, self._clock)
+        self.doing = Doing(self, app)
         paths = PathOffers(self._options.cwd)
         self.completing = Completing(app.composer, self._slash, paths.offers, self.refresh)
         keys = key_map(self._settings.keys, known)

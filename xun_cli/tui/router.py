@@ -63,6 +63,7 @@ class Router:
             "todo": face.doing.show_todos,
             "panel": face.toggle_panel,
             "transcript": lambda: self._read("pageup"),
+            "image": face.views.image,
             "redraw": face.doing.redraw,
             "suspend": self._app.stop_process,
         }
@@ -214,7 +215,7 @@ class Router:
         if self._face.completing.open:
             self._face.completing.cancel()
         else:
-            self._face.doing.interrupt()
+            self._face.actions.interrupt_or(self._face.views.rewind)
 
     def _cancel(self) -> None:
         if not self._face.doing.copy_selection():

@@ -27,7 +27,7 @@ Screen { layers: base over; overflow: hidden; }
 #working, #dialog, #status { padding: 0 1; }
 #menu { padding: 0 1; }
 #input { height: auto; padding: 0 1; border: round ansi_bright_black; }
-#input.narrow { border: none; padding: 0; }
+#input.narrow { border: none; padding: 0 1; }
 #prompt { width: 2; height: 1; }
 #composer, #field {
     height: auto;
