@@ -136,6 +136,8 @@ def test_the_network_and_services_of_the_machine_are_out_of_reach(room: Room, wa
         works(environment, f"{PYTHON} -c 'import socket; {own}'")
         if wall == "bubblewrap":
             fails(environment, REACHES["unix"], "network", **variables)
+            if abi() >= 6:  # the namespace is that of the machine then
+                fails(environment, REACHES["abstract"], "network", **variables)
             fails(environment, REACHES["abstract"], **variables)
             works(environment, f"{PYTHON} -c 'import socket; {own}; socket.create_connection(s.getsockname())'")
 
@@ -331,20 +333,20 @@ def test_out_of_the_sandbox_is_for_one_command(room: Room, wall: str) -> None:
 def test_what_a_command_costs(room: Room, wall: str) -> None:
     limit = {"bubblewrap": 0.025, "landlock": 0.002}[wall]
     with sandbox(room, wall) as environment:
-        costs = []
-        for _ in range(4):  # a machine with other work can be slow for a while
-            plain = _fastest(environment, "outside")
-            costs.append(_fastest(environment, "closed") - plain)
-            if costs[-1] <= limit:
+        plain = held = float("inf")
+        for _ in range(12):  # a machine with other work can be slow for a while
+            plain = min(plain, _fastest(environment, "outside"))
+            held = min(held, _fastest(environment, "closed"))
+            if held - plain <= limit:
                 return
-    raise AssertionError(f"{wall} costs {min(costs) * 1000:.1f} ms a command, more than {limit * 1000:g}")
+    raise AssertionError(f"{wall} costs {(held - plain) * 1000:.1f} ms a command, more than {limit * 1000:g}")
 
 
 def _fastest(environment, view: str) -> float:
     times = []
     place = in_view(environment, view)
     env = child_environment(os.environ)
-    for _ in range(25):
+    for _ in range(12):
         started = time.perf_counter()
         process = place.spawn(["/bin/true"], env=env)
         process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import replace
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import BoxedProcess
 from xun.environment.confinement import READ_ONLY, View
+from xun.environment.landlock import leave_abstract_sockets
 from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
 from xun.environment.processes import ProcessTable
@@ -102,8 +104,14 @@ class Bubblewrap:
         with self._lock:
             if self._starter is None:
                 # The kernel ends a sandbox with the thread that started it, so that thread has to stay.
-                self._starter = ThreadPoolExecutor(1, "xun-bubblewrap")
+                self._starter = ThreadPoolExecutor(1, "xun-bubblewrap", initializer=self._begin)
             return self._starter
+
+    def _begin(self) -> None:
+        # What it takes would keep a bwrap with the setuid bit from its rights.
+        with contextlib.suppress(OSError):
+            if not os.stat(self.program).st_mode & stat.S_ISUID:
+                leave_abstract_sockets()
 
     def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str], *, pinned: bool = True) -> Inside:
         folders = self._folders() if pinned and view not in READ_ONLY else ()
@@ -171,7 +179,8 @@ class Bubblewrap:
         """Return why the wall does not hold, "" when it does: other namespaces, and a file that stays unwritten."""
         with forbidden_file(inside.writable) as file:
             script = f"( : > '{file}' ) 2> /dev/null; readlink /proc/self/ns/net /proc/self/ns/pid"
-            done = _outcome([self.program, *arguments(inside), "--", "/bin/sh", "-c", script], env)
+            argv = [self.program, *arguments(inside), "--", "/bin/sh", "-c", script]
+            done = self._thread().submit(_outcome, argv, env).result()
             if isinstance(done, str):
                 return done
             if done.returncode:

@@ -55,6 +55,23 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+def leave_abstract_sockets() -> None:
+    """Keep the calling thread, and all that it starts from now on, from the abstract sockets of others.
+
+    A namespace of the network does that too; this is for those that share it. Where the kernel can't, nothing happens.
+    """
+    libc, version = _libc(), abi()
+    if version < 6:
+        return
+    fd = int(
+        libc.syscall(_CREATE, ctypes.c_char_p(struct.pack("=QQQ", 0, 0, _ABSTRACT_SOCKETS)), ctypes.c_size_t(24), 0)
+    )
+    if fd >= 0:
+        if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
+            libc.syscall(_RESTRICT, fd, ctypes.c_uint32(0))
+        os.close(fd)
+
+
 @dataclass(frozen=True, slots=True)
 class Rights:
     """What a ruleset of one ABI restricts.
