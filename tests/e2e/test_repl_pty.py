@@ -392,3 +392,26 @@ def test_modes_go_round(start: Start) -> None:
     terminal = start()
     terminal.send("\x1b[Z")
     terminal.wait(lambda shown: "Mode plan" in shown or "scripted · plan" in shown)
+
+
+def test_an_editor_that_fails_leaves_the_draft_and_no_focus_report_reaches_it(start: Start, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\nexit 3\n")
+    editor.chmod(0o700)
+    terminal = start(EDITOR=str(editor))
+    terminal.send("my draft\x07")
+    shown = terminal.wait("editor.sh ended with exit code 3: nothing was taken.")
+    assert "› my draft" in shown
+    at = len(terminal.raw)
+    terminal.send("\x07")
+    terminal.wait(lambda shown: shown.count("nothing was taken") == 2)
+    off, on = terminal.raw.index(b"\x1b[?1004l", at), terminal.raw.rindex(b"\x1b[?1004h")
+    assert at < off < on
+    terminal.send("\x15")
+    terminal.read(0.2)
+    editor.write_text("#!/bin/sh\nsleep 60\n")
+    terminal.send("x\x07")
+    terminal.read(1.0)
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.end() == 143
+    assert terminal.modes_left_on() == set()

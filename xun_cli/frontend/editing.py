@@ -97,7 +97,7 @@ def _read(path: Path, editor: str, before: str) -> str:
     if len(data) > LIMIT:
         raise EditorError(f"The edited text has more than {LIMIT:,} bytes: nothing was taken.")
     if not data.strip() and before.strip():
-        raise EditorError(f"{editor} left an empty text: nothing was taken. To refuse the write, deny it.")
+        raise EditorError(f"{editor} left an empty text: nothing was taken.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

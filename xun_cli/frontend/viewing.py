@@ -163,6 +163,20 @@ class Viewing:
         elif not self._conversation.answer(request.id, ChoiceOutcome("once", "user", edited=text)):
             self._warn("The question was withdrawn while you edited: nothing was written.")
 
+    async def edited_draft(self, before: str) -> str | None:
+        """Return what the person made of their draft in their editor; None when nothing changed."""
+        from xun_cli.frontend.editing import EditorError, edited_text, environment
+
+        async def work() -> str:
+            return await edited_text(before, "draft.md", environment())
+
+        try:
+            text: str | None = await self._overlays.lend(work)
+        except EditorError as error:
+            self._warn(str(error))
+            return None
+        return None if text is None or text == before else text.rstrip("\n")
+
     async def _image(self) -> None:
         from xun_cli.attachments import ImageError, refuse_without_vision
         from xun_cli.frontend.clipboard_image import clipboard_image

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from xun_cli.frontend.actions import ConversationActions, DraftBox, Hint
+from xun_cli.frontend.actions import ConversationActions, Hint
 from xun_cli.frontend.actions import Terminal as AnyTerminal
 from xun_cli.frontend.viewing import fits
 from xun_cli.render.text import BOLD
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xun_cli.frontend.notify import Notifier
     from xun_cli.frontend.viewing import Viewing
     from xun_cli.render.transcript import Transcript
+    from xun_cli.repl.composer import Composer
 
 
 class Terminal(AnyTerminal, Protocol):
@@ -37,7 +38,7 @@ class KeyActions(ConversationActions):
         self,
         terminal: Terminal,
         conversation: Conversation,
-        composer: DraftBox,
+        composer: Composer,
         transcript: Transcript,
         notifier: Notifier,
         *,
@@ -47,6 +48,7 @@ class KeyActions(ConversationActions):
     ) -> None:
         super().__init__(terminal, conversation, composer, notifier, hint=hint, clock=clock)
         self._screen, self._transcript, self._views = terminal, transcript, views
+        self._drafts = composer
 
     def interrupt(self) -> None:
         """End the running turn; pressed twice when none runs: go back to an earlier message."""
@@ -64,6 +66,15 @@ class KeyActions(ConversationActions):
         else:
             self._transcript.folded = call
             self._views.output(call)
+
+    def edit_draft(self) -> None:
+        """Let the person write the draft in their editor; folded pastes are there in full."""
+        self._conversation.spawn(self._edit_draft(self._drafts.peek().text))
+
+    async def _edit_draft(self, before: str) -> None:
+        text = await self._views.edited_draft(before)
+        if text is not None:
+            self._drafts.put(text)
 
     def show_transcript(self) -> None:
         """Open the whole session to read."""

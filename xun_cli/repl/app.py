@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.enums import EditingMode
@@ -89,7 +90,13 @@ class Repl:
         self.conversation = carried.conversation
         self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._write)
         self.composer = self._make_composer()
-        self.overlays = Overlays(self._output, self._look, focus_changed=self._focused, key_pressed=self._key_in_view)
+        self.overlays = Overlays(
+            self._output,
+            self._look,
+            focus_changed=partial(setattr, self.notifier, "focused"),
+            key_pressed=lambda: self.dialog.guard.typed(),
+            lending=lambda on: self.notifier.stop() if on else self.notifier.start(),
+        )
         self.views = Viewing(self, self.overlays, self.conversation, settings)
         self.dialog = self._make_dialog()
         self.views.serve(self.dialog)
@@ -333,12 +340,6 @@ class Repl:
     def _key_pressed(self, _: Any) -> None:
         if not self.dialog.focused:
             self.dialog.guard.typed()
-
-    def _key_in_view(self) -> None:
-        self.dialog.guard.typed()
-
-    def _focused(self, focused: bool) -> None:
-        self.notifier.focused = focused
 
     def _slash(self, text: str) -> list[tuple[str, str]]:
         context, registry = self.conversation.context(), self.conversation.registry

@@ -82,6 +82,9 @@ class Actions(Protocol):
     def show_todos(self) -> None:
         """Show the todo list."""
 
+    def edit_draft(self) -> None:
+        """Let the person write the draft in their editor."""
+
     def show_transcript(self) -> None:
         """Open the whole session to read."""
 
@@ -133,7 +136,7 @@ class _Composer:
             "leave": self._leave,
             "earlier": self._earlier,
             "later": self._later,
-            "editor": lambda event: self._editor(),
+            "editor": lambda event: actions.edit_draft(),
             "complete": self._tab,
             "mode": lambda event: self._back_tab(),
             "expand": lambda event: actions.expand(),
@@ -212,10 +215,6 @@ class _Composer:
             buffer.cursor_down(event.arg)
         else:
             buffer.history_forward(event.arg)
-
-    def _editor(self) -> None:
-        self._composer.buffer.text = self._composer.peek().text
-        self._composer.buffer.open_in_editor()
 
     def _tab(self, event: KeyPressEvent) -> None:
         buffer = self._composer.buffer

@@ -159,6 +159,7 @@ class Overlays:
         look: Its colours.
         focus_changed: Told of the terminal's focus reports.
         key_pressed: Told of each key.
+        lending: Told that another program gets the terminal (True), and that it is back.
     """
 
     def __init__(
@@ -168,10 +169,11 @@ class Overlays:
         *,
         focus_changed: Callable[[bool], None],
         key_pressed: Callable[[], None],
+        lending: Callable[[bool], None] = lambda on: None,
     ) -> None:
         self._app: InlineApplication | None = None
         self._output, self._look, self._busy = output, look, False
-        self._focus_changed, self._key_pressed = focus_changed, key_pressed
+        self._focus_changed, self._key_pressed, self._lending = focus_changed, key_pressed, lending
         self._view: FullScreen | None = None
         self._shown: Application[None] | None = None
         self._lent: asyncio.Future[Any] | None = None
@@ -219,12 +221,14 @@ class Overlays:
         try:
             async with app.aside():
                 with app.input.cooked_mode():
+                    self._lending(True)
                     return await self._lent
         except asyncio.CancelledError:
             if self._afterwards is None:
                 raise
             return None
         finally:
+            self._lending(False)
             self._busy, self._lent = False, None
             self._continue()
 
