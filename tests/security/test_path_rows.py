@@ -406,6 +406,26 @@ def test_copying_a_link_copies_nothing_of_outside(room: Room) -> None:
         assert path.is_symlink() or SECRET not in (path.read_text() if path.is_file() else "")
 
 
+@row("sec-path-004", "sec-path-024")
+def test_undo_and_memory_go_through_no_link(room: Room) -> None:
+    room.new_agent(room.w, ("fs", "patch", "framework"))
+    room.file("a/b", "inside\n")
+    room.file("c", "inside\n")
+    room.call("replace", path="a/b", old="inside", new="changed").unwrap()
+    room.call("write_file", path="c", content="changed\n").unwrap()
+    room.call("delete", path="a/b").unwrap()
+    (room.w / "a").rmdir()
+    room.link("a", room.out)
+    (room.w / "c").unlink()
+    room.link("c", room.out / "secret")
+    for path in ("a/b", "c", None, None, None):
+        room.failed("undo_edit", **({"path": path} if path else {}))
+    room.link("AGENTS.md", room.out / "secret")
+    room.refused("read_memory")
+    room.refused("save_memory", fact="x")
+    room.verify()
+
+
 @row("sec-path-025")
 def test_searches_follow_no_link(room: Room) -> None:
     room.link("l", room.out)
