@@ -154,6 +154,15 @@ def test_what_a_command_says_stays_quoted(make: Make, name: str) -> None:
         "rm '\u2028" + LIE + "'",
         "rm " + "a" * 10_001,
         "echo ' #'; rm -rf x\u200b",
+        'echo $(echo ") # "; rm -rf x)',
+        "(( 1 # )); rm -rf x",
+        "echo $'\\'' # '; rm -rf x",
+        'echo `echo "` # "; rm x`',
+        "case a in #) rm x;; esac",
+        "sh <<$E\nrm x # y\n$E",
+        "ls \\\n# answer allow\nrm x",
+        "echo $(# answer allow\nrm x)",
+        "a=(x #c\n); rm y",
     ],
 )
 def test_what_can_not_be_shown_whole_is_not_assessed(make: Make, command: str) -> None:

@@ -27,7 +27,11 @@ RESERVED = wordset("if then elif else fi for while until do done case esac selec
 _ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^=]*)?\+?="
 _JOINING = frozenset({"&&", "||", ";", "|", "&", "|&", ";;", ";&", ";;&", "\n"})
 _REDIRECTS = frozenset({"<", ">", ">>", "&>", "&>>", ">&", "<&", "<>", ">|", "<<", "<<-", "<<<"})
+_COMMENT_LIKE = r"(?:^|[\s;&|()<>`])#"
+_DOUBTFUL = frozenset({"[[", "case", "function", "coproc", "time"})
+"""Words that may be reserved where they stand, and after which bash may read a ``#`` in another way."""
 _TO_NULL = frozenset({"<", ">", ">>", "&>", "&>>"})
+_DIGITS = frozenset("0123456789")
 _WRITES = Problem("redirection", "redirection; only /dev/null forms are free")
 
 
@@ -94,7 +98,8 @@ class Parsed:
         pieces: Commands, operators, redirections and assignments in source order.
         commands: The commands among the pieces.
         problem: What is wrong with the text as a whole, or the first problem of a piece; None when accepted.
-        bare: The text without its comments; "" when it is not fit for being taken apart.
+        bare: The text without its comments; "" when it is not fit for being taken apart, or when it is not certain what
+            of it is a comment.
     """
 
     __slots__ = ("bare", "body", "commands", "pieces", "problem", "text")
@@ -117,7 +122,7 @@ class Parsed:
 
 
 class _Parser:
-    __slots__ = ("at", "commands", "depth", "pieces", "problem", "redirection", "text", "tokens")
+    __slots__ = ("at", "commands", "depth", "exact", "pieces", "problem", "redirection", "text", "tokens")
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -127,10 +132,14 @@ class _Parser:
         self.pieces: list[Piece] = []
         self.commands: list[Simple] = []
         self.problem: Problem | None = None
+        self.exact = True
         self.redirection: Problem | None = None
 
     def fail(self, reason: str, token: Token | None = None, rule: str = "syntax") -> None:
         problem = Problem(rule, reason)
+        # Line ends, where bash may take one and this grammar does not, and reserved words leave comments what they are.
+        harmless = token is not None and token.text in (RESERVED if isinstance(token, Word) else ("\n",))
+        self.exact = self.exact and harmless
         if token is not None and token.problem is None:
             token.problem = problem
             if isinstance(token, Word):
@@ -253,7 +262,7 @@ class _Parser:
         while self.at < len(tokens):
             token = tokens[self.at]
             if isinstance(token, Word):
-                if token.text[-1:].isdigit() and self._io_number(token):
+                if token.text[-1:] in _DIGITS and self._io_number(token):
                     continue
                 self.at += 1
                 if command.words and self.pieces[-1] is command:
@@ -292,7 +301,8 @@ class _Parser:
 
     def _io_number(self, word: Word) -> bool:
         """Take a redirection whose descriptor is *word*."""
-        if word.quoted or not word.text.isdigit() or self.at + 1 >= len(self.tokens):
+        # Not isdigit(): for bash a ² is a word like any other.
+        if word.quoted or not _DIGITS.issuperset(word.text) or self.at + 1 >= len(self.tokens):
             return False
         sign = self.tokens[self.at + 1]
         if (
@@ -361,7 +371,10 @@ def parse(text: str) -> Parsed:
     parser = _Parser(text, lexer.tokens)
     body = parser.words_only() if lexer.plain and lexer.tokens else parser.parse()
     problem = parser.problem or lexer.problem or parser.redirection
-    bare = _without(text, lexer.comments) if lexer.whole else ""
+    certain = lexer.exact and parser.exact and not any(token.text in _DOUBTFUL for token in lexer.tokens)
+    bare = _without(text, lexer.comments) if certain else ""
+    if not bare and not re.search(_COMMENT_LIKE, text):
+        bare = text
     return Parsed(text, body, parser.pieces, parser.commands, problem, bare)
 
 

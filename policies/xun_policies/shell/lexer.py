@@ -144,10 +144,11 @@ def screen(text: str) -> Problem | None:
 class Lexer:
     """One pass over *text*; `tokens` holds the result, comments, blanks and the bodies of here-documents dropped.
 
-    `comments` holds where the comments begin and end; `whole` tells whether all of the text was looked at.
+    `comments` holds where the comments begin and end. `exact` tells whether bash finds the ends of everything where
+    this pass does: an expansion whose end is a guess, for one, makes all that follows doubtful.
     """
 
-    __slots__ = ("_bodies", "_left", "braced", "comments", "plain", "pos", "problem", "text", "tokens", "whole", "word")
+    __slots__ = ("_bodies", "_left", "braced", "comments", "exact", "plain", "pos", "problem", "text", "tokens", "word")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -158,7 +159,7 @@ class Lexer:
         self.pos = 0
         self.problem: Problem | None = None
         self.comments: list[tuple[int, int]] = []
-        self.whole = True
+        self.exact = True
         self._bodies: list[int] = []
         self._left = MAX_OPERATORS
 
@@ -232,7 +233,7 @@ class Lexer:
         self.tokens.append(Operator(sign, self.pos, end, problem))
         self._left -= 1
         if self._left < 0:
-            self.whole = False
+            self.exact = False
             self.problem = self.problem or Problem("too-many", f"more than {MAX_OPERATORS} operators")
             return len(self.text)
         if sign[:2] == "<<" and sign != "<<<":
@@ -244,6 +245,7 @@ class Lexer:
         for index in self._bodies:
             sign, name = self.tokens[index], self.tokens[index + 1]
             if not isinstance(name, Word) or name.problem is not None:
+                self.exact = False
                 continue
             lines = 0
             while at < len(self.text):
@@ -291,12 +293,14 @@ class Lexer:
         if not following:
             word.problem = Problem("syntax", "a backslash at the end")
         elif following == "\n":
+            self.exact = False
             word.problem = _CONTINUATION
         return word.end
 
     def _backquote(self, word: Word, end: int) -> int:
         """Skip to the closing backquote, for display only."""
         close = self.text.find("`", end)
+        self.exact = False
         word.problem = word.problem or _BACKQUOTE
         word.end = len(self.text) if close < 0 else close + 1
         return word.end
@@ -345,6 +349,7 @@ class Lexer:
             self._add("$", at + 1)
             return at + 1
         word = self._add("$", at + 1)
+        self.exact = self.exact and following not in "({['\""
         if following in "'\"" and not quoted:
             word.problem = word.problem or _ANSI
             return at + 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+
 import pytest
 
 from xun_policies.commands import CommandScope, CommandVerdict, evaluate
@@ -189,3 +192,41 @@ def test_the_explanation_fits_and_hides_nothing(width: int) -> None:
     assert "\\u202E" in text
     assert "\u202e" not in text
     assert "Nothing was run." in " ".join(text.split())
+
+
+PARTS = ["#", " # ", "'", '"', " # ' ;", ";", " rm x", "\n", "$(", "`", ")", "(", "((", "[[ a", "]]", "{", "}", "<<E\n"]
+PARTS += [
+    "\nE\n",
+    "$'",
+    "\\",
+    "\\\n",
+    " case a in",
+    " if x; then ",
+    " fi",
+    " ${x",
+    " $x",
+    " a=(",
+    "ls",
+    "|",
+    "&&",
+    "&",
+    " done",
+]
+
+
+def printed(text: str) -> tuple[int, bytes]:
+    command = ["bash", "--norc", "--noprofile", "--pretty-print", "/dev/stdin"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=20, check=False)
+    return done.returncode, done.stdout
+
+
+def test_what_is_left_out_as_a_comment_is_one_for_bash() -> None:
+    """Text that an assessor does not see must be nothing to bash: it reads both texts as the same commands."""
+    if printed("ls # x\n") != printed("ls\n") or printed("ls # x\n")[0] != 0:
+        pytest.skip("this bash has no --pretty-print")
+    chance = random.Random(20261129)
+    texts = ["".join(chance.choices(PARTS, k=chance.randint(3, 9))) for _ in range(1500)]
+    shortened = [(text, parse(text).bare) for text in texts]
+    compared = [(text, bare) for text, bare in shortened if bare not in ("", text)]
+    assert len(compared) > 60
+    assert [text for text, bare in compared[:120] if printed(text) != printed(bare)] == []
