@@ -8,6 +8,7 @@ from typing import NamedTuple
 _SPACE = re.compile(r"(?:[ \t\n\v\f\r]+|[#;][^\n]*)*")
 _SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?[ \t]*\]', re.S)
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|(?=\n)|\Z)[ \t]*")
+_BLANKS = " \t\n\v\f\r"
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\", "\n": ""}
 
 
@@ -87,7 +88,7 @@ def _value(text: str, at: int) -> tuple[str, int]:
             break
         else:
             parts.append(char)
-            if quoted or not char.isspace():
+            if quoted or char not in _BLANKS:
                 kept = len(parts)
     if quoted:
         raise ConfigFault("a quote without its end")

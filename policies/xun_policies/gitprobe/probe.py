@@ -15,7 +15,7 @@ from xun_policies.shell.places import Places, real_path
 _MAX_CONFIG = 1_000_000
 _MAX_INDEX = 100_000_000
 _MAX_FILES = 200
-_HEAD = r"ref:\s*refs/|[0-9a-f]{40}"
+_HEAD = r"ref:[ \t\n\v\f\r]*refs/|[0-9a-f]{40}"
 _OF_USER = (".gitconfig", ".config/git/config")
 _HOOK = "post-index-change"
 """The one hook that a reading command runs: after it refreshed the index."""
@@ -75,6 +75,14 @@ def _mark(path: str) -> Any:
         if stat.S_ISDIR(info.st_mode)
         else (info.st_ino, info.st_mtime_ns, info.st_size, info.st_ctime_ns, info.st_mode)
     )
+
+
+def _name_in(text: str) -> str:
+    """Return the path that a file of git's holds: only line ends behind it are not part of it."""
+    name = text.rstrip("\r\n")
+    if not name or "\0" in name:
+        raise ValueError("a file of git's names no folder")
+    return name
 
 
 class _Probe:
@@ -149,10 +157,13 @@ class _Probe:
             return True
         folder = real_path(link)
         head = self._text(f"{folder}/HEAD", 8192) or ""
-        self._stat(f"{folder}/commondir")
+        if os.path.islink(f"{folder}/HEAD"):
+            head = f"ref:{os.readlink(f'{folder}/HEAD')}"
         common = self._common(folder)
-        parts = [f"{common}/objects", f"{common}/refs"]
-        return re.match(_HEAD, head) is not None and all(self._stat(part) is not None for part in parts)
+        for part in ("objects", "refs"):
+            if self._stat(f"{common}/{part}") is None or not os.access(f"{common}/{part}", os.X_OK):
+                return False
+        return re.match(_HEAD, head) is not None
 
     def _bare(self, folder: str) -> bool:
         return os.path.lexists(f"{folder}/HEAD") and os.path.lexists(f"{folder}/objects")
@@ -181,13 +192,13 @@ class _Probe:
         if os.path.isdir(link):
             return real_path(link)
         text = self._text(link, 8192) or ""
-        if not text.startswith("gitdir:"):
+        if not text.startswith("gitdir: "):
             raise ValueError("the .git file names no folder")
-        return real_path(os.path.join(folder, text[7:].strip()))
+        return real_path(os.path.join(folder, _name_in(text[8:])))
 
     def _common(self, git_folder: str) -> str:
         text = self._text(f"{git_folder}/commondir", 8192)
-        return git_folder if text is None else real_path(os.path.join(git_folder, text.strip()))
+        return git_folder if text is None else real_path(os.path.join(git_folder, _name_in(text)))
 
     def _config(self, path: str, folder: str, depth: int) -> str | None:
         if depth > 10:

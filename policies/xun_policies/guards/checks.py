@@ -159,7 +159,7 @@ def ps(rule: Rule, call: Call) -> Problem | None:
                 return Problem(NOT_FREE, f"the option {text} is not on the free list")
             every = every or "e" in letters
             users = users or bool(set(letters) & set("aux"))
-        elif not text.startswith("-") and not text.isdigit():
+        elif not text.startswith("-") and not (text.isdigit() and text.isascii()):
             takes = text[-1:] in ("o", "p", "O")
             if not _PS_BSD.fullmatch(text[:-1] if takes else text):
                 return Problem(NOT_FREE, f"{text} may show the environment of processes")

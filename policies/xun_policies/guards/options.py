@@ -177,7 +177,7 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
 
 def _short(options: Options, word: Word, following: Word | None, call: Call, result: Arguments) -> int | Problem:
     cluster = word.text
-    if options.number and cluster[1:].isdigit():
+    if options.number and cluster[1:].isdigit() and cluster.isascii():
         return 0
     for place in range(1, len(cluster)):
         letter = cluster[place]

@@ -25,9 +25,9 @@ _FIND_PATH = re.compile(r"-(?:newer|anewer|cnewer|samefile|newer[aBcm][aBcm])")
 _FIND_TIME = re.compile(r"-newer[aBcm]t")
 
 _AWK_BAD = re.compile(
-    r"\b(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n"
+    r"\b(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n", re.A
 )
-_AWK_CALL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*\(")
+_AWK_CALL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*\(", re.A)
 _AWK_CALLS = wordset(
     "length substr split sub gsub gensub match index sprintf tolower toupper int sin cos atan2 "
     "exp log sqrt rand srand strftime "
@@ -41,7 +41,8 @@ _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 _JQ_BAD = re.compile(
     r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|(?<![\w.\"])env\b|(?<=\.\.)\s*env\b"
     # Both statements stand at the start or behind a ; so that neither a field nor the start of a string is one.
-    r"|(?<![\w.\"])(?:import|include|modulemeta|get_search_list)\b"
+    r"|(?<![\w.\"])(?:import|include|modulemeta|get_search_list)\b",
+    re.A,
 )
 
 _SED_PLAIN = frozenset("pd=gGhHxnNDPlQq")

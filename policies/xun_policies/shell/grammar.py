@@ -302,7 +302,7 @@ class _Parser:
     def _io_number(self, word: Word) -> bool:
         """Take a redirection whose descriptor is *word*."""
         # Not isdigit(): for bash a ² is a word like any other.
-        if word.quoted or not _DIGITS.issuperset(word.text) or self.at + 1 >= len(self.tokens):
+        if word.quoted or not word.text or not _DIGITS.issuperset(word.text) or self.at + 1 >= len(self.tokens):
             return False
         sign = self.tokens[self.at + 1]
         if (
