@@ -5,9 +5,23 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xun_cli.render.safe import safe
-from xun_cli.render.text import ADDED, BOLD, DIM, HUNK, PLAIN, REMOVED, WARN, Line, cut, expand_tabs, hard_wrap, width
+from xun_cli.render.text import (
+    ADDED,
+    BOLD,
+    DIM,
+    HUNK,
+    PLAIN,
+    REMOVED,
+    WARN,
+    Line,
+    cut,
+    expand_tabs,
+    hard_wrap,
+    line_width,
+)
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # Only outside a hunk: inside one, "--- x" is the removed line "-- x".
@@ -23,39 +37,42 @@ def diff_rows(diff: str, columns: int) -> list[Line]:
     """
     source = _rows(diff)
     numbers = _numbered(source)
-    size = max((len(number) for number, _, _ in numbers), default=1)
+    size = max((len(row.number) for row in numbers), default=1)
     lines: list[Line] = []
-    for number, sign, text in numbers:
-        lines.extend(_line(number.rjust(size), sign, text, columns))
+    for row in numbers:
+        lines.extend(_line(row.number.rjust(size), row.sign, row.text, columns))
     return lines
 
 
 def side_by_side(diff: str, columns: int) -> list[Line]:
-    """Return a unified diff as two columns, old on the left, for wide terminals."""
+    """Return a unified diff as two columns with line numbers, old on the left, for wide terminals."""
     half = (columns - 3) // 2
     lines: list[Line] = []
-    left: list[str] = []
-    right: list[str] = []
+    left: list[_Row] = []
+    right: list[_Row] = []
+    rows = _numbered(_rows(diff))
+    size = max((len(number) for row in rows for number in (row.number, row.old)), default=1)
 
     def flush() -> None:
         for index in range(max(len(left), len(right))):
-            old = "-" + left[index] if index < len(left) else ""
-            new = "+" + right[index] if index < len(right) else ""
-            lines.extend(_pair(old, new, half, (REMOVED, ADDED)))
+            old = _half(left[index], half, size) if index < len(left) else []
+            new = _half(right[index], half, size) if index < len(right) else []
+            lines.extend(_pair(old, new, half))
         left.clear()
         right.clear()
 
-    for _, sign, text in _numbered(_rows(diff)):
-        if sign == "-":
-            left.append(text)
-        elif sign == "+":
-            right.append(text)
+    for row in rows:
+        if row.sign == "-":
+            left.append(row)
+        elif row.sign == "+":
+            right.append(row)
         else:
             flush()
-            if sign == " ":
-                lines.extend(_pair(" " + text, " " + text, half, (PLAIN, PLAIN)))
+            if row.sign == " ":
+                before = row._replace(number=row.old)
+                lines.extend(_pair(_half(before, half, size), _half(row, half, size), half))
             else:
-                lines.append([(HUNK if sign == "@" else WARN, cut(text, columns))])
+                lines.append([(HUNK if row.sign == "@" else WARN, cut(row.text, columns))])
     flush()
     return lines
 
@@ -109,9 +126,18 @@ def _rows(diff: str) -> list[str]:
     return rows
 
 
-def _numbered(rows: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return ``(line number, sign, text)`` per row; "@" marks a hunk, "#" a file header, "\\" a remark."""
-    result: list[tuple[str, str, str]] = []
+class _Row(NamedTuple):
+    """A row of a diff; its sign is "@" for a hunk, "#" for a file header, "\\" for a remark."""
+
+    number: str
+    sign: str
+    text: str
+    old: str = ""
+
+
+def _numbered(rows: Sequence[str]) -> list[_Row]:
+    """Return *rows* with their line numbers: the old one of what goes, the new one of what comes or stays."""
+    result: list[_Row] = []
     old = new = old_left = new_left = 0
     for row in rows:
         match = _HUNK.match(row)
@@ -119,22 +145,22 @@ def _numbered(rows: Sequence[str]) -> list[tuple[str, str, str]]:
         if match and not inside:
             old, new = int(match.group(1)), int(match.group(3))
             old_left, new_left = int(match.group(2) or 1), int(match.group(4) or 1)
-            result.append(("", "@", row))
+            result.append(_Row("", "@", row))
         elif row.startswith(_HEADERS) and not inside:
-            result.append(("", "#", row))
+            result.append(_Row("", "#", row))
         elif row.startswith("-"):
-            result.append((str(old or ""), "-", row[1:]))
+            result.append(_Row(str(old or ""), "-", row[1:]))
             old, old_left = old + 1, old_left - 1
         elif row.startswith("+"):
-            result.append((str(new or ""), "+", row[1:]))
+            result.append(_Row(str(new or ""), "+", row[1:]))
             new, new_left = new + 1, new_left - 1
         elif row.startswith("\\"):
-            result.append(("", "\\", row[1:].strip()))
+            result.append(_Row("", "\\", row[1:].strip()))
         else:
-            result.append((str(new or ""), " ", row[1:]))
+            result.append(_Row(str(new or ""), " ", row[1:], str(old or "")))
             old, new = old + 1, new + 1
             old_left, new_left = old_left - 1, new_left - 1
-    return [(number, sign, expand_tabs(safe(text))) for number, sign, text in result]
+    return [row._replace(text=expand_tabs(safe(row.text))) for row in result]
 
 
 def _line(number: str, sign: str, text: str, columns: int) -> list[Line]:
@@ -151,11 +177,15 @@ def _line(number: str, sign: str, text: str, columns: int) -> list[Line]:
     return lines
 
 
-def _pair(old: str, new: str, half: int, styles: tuple[str, str]) -> list[Line]:
-    left, right = hard_wrap(old, half), hard_wrap(new, half)
+def _half(row: _Row, half: int, size: int) -> list[Line]:
+    """Return one side of a row; its styles end within *half* cells, the rest is for `_pair` to fill."""
+    return _line(row.number.rjust(size), row.sign, row.text, half)
+
+
+def _pair(left: list[Line], right: list[Line], half: int) -> list[Line]:
     rows: list[Line] = []
     for index in range(max(len(left), len(right))):
-        a = left[index] if index < len(left) else ""
-        b = right[index] if index < len(right) else ""
-        rows.append([(styles[0], a + " " * (half - width(a))), (DIM, " │ "), (styles[1], b)])
+        a = left[index] if index < len(left) else []
+        b = right[index] if index < len(right) else []
+        rows.append([*a, (PLAIN, " " * max(0, half - line_width(a))), (DIM, " │ "), *b])
     return rows

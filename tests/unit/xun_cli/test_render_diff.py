@@ -29,8 +29,16 @@ def test_a_removed_comment_is_no_header() -> None:
 
 
 def test_side_by_side() -> None:
-    rows = plain_lines(side_by_side("@@ -1,2 +1,2 @@\n a\n-b\n+c", 43)).split("\n")
-    assert rows[1:] == [" a" + " " * 18 + " │  a", "-b" + " " * 18 + " │ +c"]
+    diff = "@@ -9,3 +10,3 @@\n a\n-b\n+c\n+" + "d" * 20 + "\n e"
+    lines = side_by_side(diff, 43)
+    assert all(line_width(line) <= 43 for line in lines)
+    assert plain_lines(lines).split("\n")[1:] == [
+        " 9  a                │ 10  a",
+        "10 -b                │ 11 +c",
+        "                     │ 12 +" + "d" * 16,
+        "                     │   ↪ dddd",
+        "11  e                │ 13  e",
+    ]
 
 
 def test_made_diff_starts_at_the_given_line() -> None:
