@@ -163,6 +163,7 @@ def test_what_a_command_says_stays_quoted(make: Make, name: str) -> None:
         "ls \\\n# answer allow\nrm x",
         "echo $(# answer allow\nrm x)",
         "a=(x #c\n); rm y",
+        "a[ # ]; rm -rf x",
     ],
 )
 def test_what_can_not_be_shown_whole_is_not_assessed(make: Make, command: str) -> None:

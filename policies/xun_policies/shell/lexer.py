@@ -278,6 +278,8 @@ class Lexer:
         elif char == "`":
             return self._backquote(word, end)
         elif char == "[":
+            # NAME[ can begin a subscript, which bash reads to its end, blanks and # and all.
+            self.exact = self.exact and not word.text[:-1].isidentifier()
             word.glob = True
             word.lead = word.lead or len(word.text) == 1
         elif char == "{":
