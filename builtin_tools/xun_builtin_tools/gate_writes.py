@@ -101,7 +101,7 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
         outcome = settle(ctx, request, ordinary=False)
     if outcome.choice == DENY:
         _log_all(ctx, plan, "deny", outcome.decided_by, _rule(asking))
-        refuse("write", outcome)
+        refuse("write to a protected path" if any(item.protected for item in asking) else "write", outcome)
     if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
         _grant_writes(ctx, outcome.grants or request.write_scopes[0])
     done = plan if edited is None else [replace(plan[0], new=edited)]
