@@ -71,9 +71,7 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         if word.glob:
             if word.lead and not (rule.globs or rule.free):
                 return Problem("glob", f"{word.text} may match a file whose name is an option; {_instead(rule, word)}")
-            call.named = rule.free or (
-                rule.name == "ls" and any(re.match(_ONLY_NAMES, other.text) for other in call.words)
-            )
+            call.named = rule.free or (rule.name == "ls" and _only_names(call))
             problem = call.path(word.text, glob=True, named=call.named)
             if problem is not None:
                 return problem
@@ -83,6 +81,15 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         return _checks()[rule.check](rule, call)
     found = walk(compiled(rule.options), call)
     return found if isinstance(found, Problem) else operands(rule, call, found)
+
+
+def _only_names(call: Call) -> bool:
+    for word in call.words:
+        if word.text == "--":
+            break
+        if re.match(_ONLY_NAMES, word.text):
+            return True
+    return False
 
 
 def _instead(rule: Rule, word: Word) -> str:

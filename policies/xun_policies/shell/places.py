@@ -286,4 +286,12 @@ def _component(pattern: str) -> Any:
     if "[" in pattern:
         return lambda name: hidden or not name.startswith(".")
     regex = re.compile("".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern), re.S)
-    return lambda name: (hidden or not name.startswith(".")) and regex.fullmatch(name) is not None
+    # In the C locale a ? is one byte, and some file systems spell a letter in several ways.
+    loose = re.compile("".join(".*" if c in "*?" or not c.isascii() else re.escape(c) for c in pattern), re.S)
+
+    def matches(name: str) -> bool:
+        if not hidden and name.startswith("."):
+            return False
+        return (regex if name.isascii() else loose).fullmatch(name) is not None
+
+    return matches
