@@ -14,6 +14,7 @@ CLAIMED = {
     "git": "test_git_rows.py",
     "trust": "test_trust_rows.py, test_hostile_project.py",
     "sandbox": "test_sandbox_rows.py, test_sandbox_git.py",
+    "proc": "test_proc_rows.py, e2e/test_terminal_rows.py, unit/xun_builtin_tools/cmd, unit/xun_cli/cli",
     "net": "test_net_rows.py, unit/xun_builtin_tools/{web,browser,fs}",
     "secrets": "test_secrets_rows.py, unit/xun_cli/cli, unit/xun/models",
     "session": "test_session_rows.py",
