@@ -203,7 +203,9 @@ def pytest(rule: Rule, call: Call) -> Problem | None:
     if isinstance(found, Problem):
         return found
     for word in found.operands:
-        problem = call.path(word.text.partition("::")[0] or ".", glob=word.glob)
+        target = word.text.partition("::")[0] or "."
+        # pytest takes .. away as text, also behind a link.
+        problem = call.path(target, glob=word.glob) or call.path(os.path.normpath(target), glob=word.glob)
         if problem is not None:
             return problem
     return None
