@@ -18,7 +18,7 @@ from xun_policies.paths.held import HeldFolder, read_descriptor
 from xun_policies.paths.names import as_there, shown_name
 from xun_policies.paths.openat import open_beneath
 from xun_policies.paths.private import private_paths
-from xun_policies.paths.protected import is_protected
+from xun_policies.paths.protected import folded_path, is_protected
 from xun_policies.paths.real import PathInvalid, check_text, escape_display, real_path
 from xun_policies.paths.tempdir import TempDir
 
@@ -66,7 +66,7 @@ class Workspace:
         self.workdir = _root_folder(os.getcwd() if workdir is None else workdir)
         self.tempdir = TempDir()
         self.add_dirs: tuple[Path, ...] = ()
-        self._private = private_paths(os.environ)
+        self._private = tuple(map(folded_path, private_paths(os.environ)))
         for folder in add_dirs:
             self.add_dir(folder)
 
@@ -248,10 +248,15 @@ class Workspace:
         in_tempdir = self.tempdir.created and _within(real, str(self.tempdir.path))
         root = next((str(root) for root in (self.workdir, *self.add_dirs) if _within(real, str(root))), None)
         valid = in_tempdir or root is not None
-        if valid and not in_tempdir and any(_within(real, private) for private in self._private):
+        if valid and not in_tempdir and self._is_private(real):
             valid = False
         protected = valid and is_protected(real, str(self.tempdir.path) if root is None else root)
         return ResolvedPath(Path(real), root is not None, in_tempdir, valid, protected, escape_display(real))
+
+    def _is_private(self, real: str) -> bool:
+        # Also in the spelling of a file system that takes upper and lower case for the same.
+        name = folded_path(real)
+        return any(_within(name, private) for private in self._private)
 
     def _parent(self, resolved: ResolvedPath) -> ResolvedPath:
         return self._judge(os.path.dirname(str(resolved.path)))

@@ -203,6 +203,24 @@ def test_upper_and_lower_case_protect_alike(room: Room, path: str) -> None:
     assert not os.path.lexists(room.w / path)
 
 
+@row("sec-path-015", "sec-path-010")
+def test_xuns_own_files_are_closed_in_every_spelling(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(room.w))
+    for name in ("XUN_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    room.file(".config/xun/credentials", SECRET)
+    room.file(".local/share/xun/sessions/s.jsonl", SECRET)
+    for path in (
+        ".config/xun/credentials",
+        ".CONFIG/Xun/Credentials",
+        ".local/share/XUN/sessions/s.jsonl",
+        ".config/xun",
+    ):
+        every_tool_refuses(room, path)
+    assert room.call("grep", pattern="SECRET").unwrap()["matches"] == []
+    assert room.call("read_file", path="spare").is_ok()
+
+
 def asks_each_time(room: Room, tool: str, **arguments: object) -> None:
     """Fail unless a question with the wording of a protected path comes, offers no grant, and No changes nothing."""
     room.agent.policy.write_allowlist.add(str(room.w), True, source="user")

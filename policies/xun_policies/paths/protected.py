@@ -43,6 +43,11 @@ def folded(name: str) -> str:
     return ".git" if re.fullmatch(r"git~[0-9]", name) else name
 
 
+def folded_path(path: str) -> str:
+    """Return *path* with every part `folded`."""
+    return "/".join(map(folded, path.split("/")))
+
+
 def is_protected(path: str, root: str) -> bool:
     """Tell whether a write to the canonical *path*, which is below the canonical *root*, always asks.
 
