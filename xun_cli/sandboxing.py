@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from xun.environment.confinement import has_network, wall_of
+from xun.errors import XunError
+
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun_cli.settings import Settings
@@ -36,8 +39,13 @@ def notice(agent: Agent[Any]) -> str:
     """Return what a person has to know at the start, "" when there is nothing; the wall is tried now."""
     environment = agent.environment
     mode = getattr(environment, "mode", "")
-    if not mode or environment.wall != "none":  # type: ignore[attr-defined]
+    if not mode:
         return ""
+    try:
+        if wall_of(environment) != "none":
+            return ""
+    except XunError as error:
+        return f"No command will run: {error}"
     reason = getattr(environment, "reason", "")
     if mode == "required":
         return f"A sandbox is required, and this machine has none, so no command will run: {reason}"
@@ -52,19 +60,22 @@ def sandbox_mark(agent: Agent[Any] | None) -> tuple[str, Literal["dim", "bad"]]:
     if environment.name == "local":
         return "sandbox off", "dim"
     if getattr(environment, "known", True) is False:
-        return "", "dim"
-    wall = str(getattr(environment, "wall", "none"))
+        # It was tried when the session was built.
+        return "sandbox fails", "bad"
+    wall = wall_of(environment)
     return (_SHORT.get(wall, wall), "dim") if wall != "none" else ("no sandbox", "bad")
 
 
 def sandbox_line(agent: Agent[Any]) -> str:
     """Return one line about the sandbox, for ``/status``."""
     environment = agent.environment
-    wall = str(getattr(environment, "wall", "none"))
     if environment.name == "local":
         return "off: commands can do all that you can"
-    network = "open" if getattr(environment, "network", False) else "for approved commands"
+    try:
+        wall, reason = wall_of(environment), str(getattr(environment, "reason", ""))
+    except XunError as error:
+        return str(error)
     if wall == "none":
-        return f"none: {getattr(environment, 'reason', '')}".rstrip(": ")
-    reason = getattr(environment, "reason", "")
+        return f"none: {reason}".rstrip(": ")
+    network = "open" if has_network(environment) else "for approved commands"
     return f"{wall}, network {network}" + (f" ({reason})" if wall != "bubblewrap" and reason else "")

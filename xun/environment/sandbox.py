@@ -65,7 +65,7 @@ class SandboxEnvironment(WorkspaceFiles):
         """bubblewrap, landlock or none; the first time this takes as long as a command or two.
 
         Raises:
-            EnvironmentUnusable: A folder of *writable* can't be used.
+            EnvironmentUnusable: A folder of *writable* can't be used, or no temporary one made.
         """
         return self._walls.chosen()[0]
 
@@ -162,10 +162,18 @@ class _Walls:
         self._lock = threading.Lock()
 
     def chosen(self) -> tuple[str, str]:
-        """Return the name of the wall, and the reason."""
+        """Return the name of the wall, and the reason.
+
+        Raises:
+            EnvironmentUnusable: It can't be found out.
+        """
         with self._lock:
             if self.choice is None:
-                self.choice = self._choose()
+                try:
+                    self.choice = self._choose()
+                except OSError as exc:
+                    # Nothing is known then, so nothing is chosen: the next command tries again.
+                    raise EnvironmentUnusable(f"The sandbox can't be tried: {exc}; free some space there.") from exc
             return self.choice
 
     def _choose(self) -> tuple[str, str]:

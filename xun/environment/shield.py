@@ -188,13 +188,17 @@ def secret_paths(environ: Mapping[str, str]) -> list[str]:
 
 
 def service_sockets() -> list[str]:
-    """Return the sockets with a path that somebody on this machine has open: who reaches one can use the service."""
+    """Return the sockets with a path that somebody on this machine has open: who reaches one can use the service.
+
+    Those in ``/run`` are left out: most are there, and no inside has that folder.
+    """
     try:
         with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as table:
             rows = [line.rstrip("\n").split(None, 7) for line in table]
     except OSError:
         return []
-    paths = dict.fromkeys(os.path.realpath(row[7]) for row in rows if len(row) == 8 and row[7].startswith("/"))
+    named = [row[7] for row in rows if len(row) == 8 and row[7].startswith("/")]
+    paths = dict.fromkeys(os.path.realpath(path) for path in named if not path.startswith(("/run/", "/var/run/")))
     return [path for path in paths if _is_socket(path)]
 
 

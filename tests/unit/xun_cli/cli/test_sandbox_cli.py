@@ -105,6 +105,17 @@ def test_a_machine_without_a_wall_is_told_about_once(
     assert result.is_ok() == (mode == "auto")
 
 
+def test_what_cannot_be_tried_is_said_and_no_command_runs(build: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    session = build(config=[f'sandbox.writable=["{tmp_path}/file/x"]'])
+    told = [e.event.text for e in session.history() if "No command will run" in getattr(e.event, "text", "")]
+    assert len(told) == 1 and "file/x of sandbox.writable" in told[0]
+    assert "sandbox.writable" in sandboxing.sandbox_line(session.agent)
+    assert sandboxing.sandbox_mark(session.agent) == ("sandbox fails", "bad")
+    result = session.agent.toolbox.call_tool(session.agent, "bash", {"command": "touch made"}, None)
+    assert not result.is_ok() and not (tmp_path / "project/made").exists()
+
+
 def test_what_was_not_asked_for_is_not_told(build: Any) -> None:
     session = build(sandbox="off")
     assert not any("sandbox" in getattr(e.event, "text", "") for e in session.history())
