@@ -199,6 +199,7 @@ def ready(terminal: Terminal, answer: str) -> None:
     terminal.wait(lambda text: "starting" not in text, timeout=30)
 
 
+@pytest.mark.flaky(reruns=1)
 @pytest.mark.row("sec-trust-001", "sec-trust-002", "sec-trust-016", "sec-git-001")
 @pytest.mark.parametrize("mode", ["inline", "full"])
 def test_on_a_terminal(hostile: HostileProject, environment: dict[str, str], mode: str) -> None:
@@ -220,6 +221,7 @@ def test_on_a_terminal(hostile: HostileProject, environment: dict[str, str], mod
     assert hostile.fired() == []
 
 
+@pytest.mark.flaky(reruns=1)
 @pytest.mark.row("sec-trust-001", "sec-trust-002")
 def test_killed_before_the_answer(
     hostile: HostileProject, environment: dict[str, str], server: FakeModelServer
@@ -230,6 +232,7 @@ def test_killed_before_the_answer(
     assert hostile.fired() == [] and server.requests == []
 
 
+@pytest.mark.flaky(reruns=1)
 @pytest.mark.row("sec-git-015")
 def test_the_prompt_does_not_wait_for_git(hostile: HostileProject, environment: dict[str, str], tmp_path: Path) -> None:
     slow = tmp_path / "slow"
