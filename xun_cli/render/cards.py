@@ -53,7 +53,7 @@ def whole_card(call: Call, columns: int, cwd: str) -> list[Line]:
 
 def expanded_lines(call: Call, columns: int, cwd: str, *, limit: int = EXPANDED_ROWS) -> list[Line]:
     """Return all that *call* gave back, for the key that opens a folded card; at most *limit* rows, 0 for all."""
-    text = _output(call) or (call.done.content if call.done else "")
+    text = _output(call) or _value_text(call)
     diff = _diff_rows(call, columns, cwd)
     rows = diff or _text_rows(text, columns)
     if limit and len(rows) > limit:
@@ -67,7 +67,7 @@ def has_more(call: Call, columns: int, cwd: str) -> bool:
         return False
     if _diff_rows(call, columns, cwd):
         return len(_diff_rows(call, columns, cwd)) > DIFF_ROWS
-    text = _output(call) or call.done.content
+    text = _output(call) or _value_text(call)
     return bool(text.strip()) and len(_text_rows(text, columns)) > _room(call)
 
 
@@ -200,6 +200,22 @@ def _output(call: Call) -> str:
         parts = [str(done.result.get("stdout") or ""), str(done.result.get("stderr") or "")]
         return "\n".join(part.rstrip("\n") for part in parts if part.strip())
     return ""
+
+
+def _value_text(call: Call) -> str:
+    """Return what a call gave back as a person reads it; the model's own form where there is no better one."""
+    done = call.done
+    if done is None:
+        return ""
+    result = done.result if done.ok and isinstance(done.result, dict) else {}
+    if isinstance(result.get("text"), str):
+        return str(result["text"])
+    if isinstance(result.get("paths"), list):
+        return "\n".join(str(path) for path in result["paths"])
+    matches = result.get("matches")
+    if isinstance(matches, list) and all(isinstance(match, dict) and "line" in match for match in matches):
+        return "\n".join(f"{match.get('path', '')}:{match['line']}: {match.get('text', '')}" for match in matches)
+    return done.content
 
 
 def _room(call: Call) -> int:

@@ -141,3 +141,18 @@ def test_the_files_of_a_question_are_told_apart() -> None:
         ("/p/b", "@@ -1 +1 @@\n-x\n+y"),
     ]
     assert split_files("") == []
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [
+        ({"path": "/p/a", "text": "one\ntwo\n", "total_lines": 2, "next_offset": None}, "one\n  two"),
+        ({"paths": ["a.py", "b.py"], "total": 2, "truncated": False}, "a.py\n  b.py"),
+        ({"matches": [{"path": "a.py", "line": 3, "text": "x = 1"}], "total": 1}, "a.py:3: x = 1"),
+        ({"other": 1}, "as the model has it"),
+    ],
+)
+def test_what_a_tool_gave_back_is_read_as_text(result: dict[str, object], wanted: str) -> None:
+    call = Call("c", "read_file", {"path": "a"}, "main", 0.0)
+    call.done = ev.ToolCompleted(call_id="c", tool="read_file", result=result, content="as the model has it")
+    assert wanted in everything(output_pager(call, "/p"))
