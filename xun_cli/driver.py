@@ -87,7 +87,7 @@ async def _drive(start: Start, first: str) -> Leave:
             await going.conversation.close(code)
             return Leave(code)
         if outcome.problem:
-            sys.stderr.write(f"xun: {outcome.problem}\n")
+            going.conversation.warn(outcome.problem)
         outcome = await _run(start, going, outcome.to)
     return outcome
 

@@ -137,6 +137,14 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         if self.began:
             self.call_after_refresh(self.face.resized)
 
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel was turned over something that does not scroll by itself, such as an open view."""
+        self.face.wheel("up")
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel was turned the other way."""
+        self.face.wheel("down")
+
     def on_line_area_pressed(self, message: LineArea.Pressed) -> None:
         """A row of an area was clicked."""
         message.stop()

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 FULL = "This is the full-screen front end. /tui inline keeps the terminal's own scrollback, /tui plain prints lines."
 """What /tui answers here."""
 
+WHEEL_ROWS = 3
+
 HINT = "Ask for something · / commands · @ files · ! shell"
 
 
@@ -245,6 +247,11 @@ class Face:
         """The draft is another one."""
         self.completing.edited()
         self.refresh()
+
+    def wheel(self, name: str) -> None:
+        """Scroll the open view."""
+        for _ in range(WHEEL_ROWS if self.overlay.open else 0):
+            self.overlay.key(name)
 
     def clicked(self, area: LineArea, row: int) -> None:
         """A row was clicked: an answer, or a completion."""

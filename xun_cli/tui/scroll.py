@@ -7,19 +7,21 @@ from the journal when somebody scrolls up to them, and so is everything at anoth
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from textual.geometry import Size
+from textual import events
+from textual.geometry import Offset, Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
 from xun_cli.frontend.pump import SLICE
-from xun_cli.render.text import Line, line_width, plain, wrap
+from xun_cli.render.text import Line, line_width, plain, width, wrap
 from xun_cli.render.transcript import Transcript
 from xun_cli.tui.paint import Painter, row_text, selected
 from xun_cli.tui.thumb import ThinScrollBar
@@ -32,6 +34,9 @@ MORE = 50
 
 NEAR_TOP = 3
 """Rows below the top at which older messages are fetched."""
+
+_WORDS = re.compile(r"[\w./~:@%+=-]+")
+"""What two clicks select: names and paths as a whole."""
 
 Block = tuple[int, int]
 """The number of an entry of the journal, and its rows."""
@@ -107,7 +112,6 @@ class ScrollArea(ScrollView, can_focus=False):
 
     def on_mount(self) -> None:
         """Draw a thin scrollbar."""
-        super().on_mount()  # type: ignore[no-untyped-call]
         self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
 
     def on_resize(self) -> None:
@@ -310,6 +314,26 @@ class ScrollArea(ScrollView, can_focus=False):
             parts.append((" " if goes_on else "\n" if parts else "") + text[start:end].rstrip())
         return "".join(parts), "\n"
 
+    async def _on_click(self, event: events.Click) -> None:
+        """Select a word by two clicks, a row by three; Textual would take everything."""
+        if event.chain in (2, 3):
+            event.prevent_default()
+            row = self.scroll_offset.y + event.y
+            start, end = _word(plain(self._row(row)), event.x - self.gutter.left) if event.chain == 2 else (0, 1 << 30)
+            if start < end:
+                self.screen.selections = {self: Selection(Offset(start, row), Offset(end, row))}
+                self.post_message(events.TextSelected())
+
     def selection_updated(self, selection: Selection | None) -> None:
         """Draw the selection."""
         self.refresh()
+
+
+def _word(text: str, cell: int) -> tuple[int, int]:
+    """Return where the word at *cell* begins and ends in *text*; two equal numbers when there is none."""
+    at = used = 0
+    while at < len(text) and used + width(text[at]) <= cell:
+        used += width(text[at])
+        at += 1
+    match = next((found for found in _WORDS.finditer(text) if found.start() <= at < found.end()), None)
+    return match.span() if match is not None else (0, 0)

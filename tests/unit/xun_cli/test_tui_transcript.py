@@ -144,6 +144,32 @@ async def test_what_is_selected_is_copied_and_said_how(tmp_path: Path) -> None:
         assert "OSC 52" in sheet.rows()[-1] or "Copied" in sheet.rows()[-1]
 
 
+async def test_two_clicks_select_a_word_and_three_a_row(tmp_path: Path) -> None:
+    async with full_screen(tmp_path) as sheet:
+        await sheet.type("x\r")
+        await sheet.shows("You said nothing.")
+        sheet.going.conversation.own_lines(lambda transcript: [[("", "你好 see src/app.py now")]])
+        await sheet.shows("src/app.py")
+        row = next(y for y, text in enumerate(sheet.rows()) if "src/app.py" in text)
+        await sheet.click(12, row)
+        await sheet.click(12, row)
+        await sheet.until(lambda: sheet.app.screen.get_selected_text() == "src/app.py")
+        await sheet.click(12, row)
+        await sheet.until(lambda: sheet.app.screen.get_selected_text() == "你好 see src/app.py now")
+
+
+async def test_the_wheel_scrolls_an_open_view(tmp_path: Path) -> None:
+    async with full_screen(tmp_path) as sheet:
+        await sheet.type("tools\r")
+        await sheet.shows("• two")
+        await sheet.press("ctrl+o")
+        await sheet.shows("test 0 ok")
+        down = events.MouseScrollDown(None, 5, 5, 0, 0, 0, False, False, False, screen_x=5, screen_y=5)
+        sheet.app.post_message(down)
+        await sheet.gone("test 0 ok")
+        await sheet.press("q")
+
+
 async def test_nothing_hostile_reaches_the_screen_and_markup_is_text(tmp_path: Path) -> None:
     async with full_screen(tmp_path, size=(100, 40)) as sheet:
         await sheet.type("nasty\r")
