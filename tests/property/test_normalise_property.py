@@ -49,7 +49,7 @@ def test_normalised_history_can_be_sent(history: list[Message]):
     assert not open_calls
     assert normalise(messages) == messages
     # Nothing that somebody said is lost.
-    said = [m.text.encode("utf-8", "replace").decode() for m in history if m.role == "user"]
+    said = [m.text.encode("utf-8", "replace").decode() for m in history if m.role == "user" and m.text]
     assert [message.text for message in messages if message.role == "user"] == said
     assert sum(len(m.tool_calls) for m in messages) == sum(len(m.tool_calls) for m in history)
 

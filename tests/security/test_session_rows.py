@@ -26,10 +26,12 @@ from xun_builtin_tools.edit.state import EditState
 from xun_cli.places import Places
 from xun_cli.session import lines
 from xun_cli.session.envelope import Envelope
+from xun_cli.session.export import export
 from xun_cli.session.forking import fork_session
 from xun_cli.session.listing import list_sessions
 from xun_cli.session.session import Session
 from xun_cli.session.store import SessionBusy, SessionError, SessionStore, read_session
+from xun_policies.store import PolicyState
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks")
 ROOT = Path(__file__).parents[2]
@@ -366,6 +368,74 @@ async def test_a_resumed_history_is_one_that_the_strictest_server_takes(places, 
         answers = [message for message in request.messages if message.role == "tool"]
         assert [item.tool_call_id for item in answers] == ["a", "b", "c"]
         assert "ended before" in answers[1].text and answers[1].text == answers[2].text
+
+
+JUNK: list[Any] = [None, True, -1, 1e300, "", "x", "\ud83d", [], {}, [1], ["a"], {"a": 1}, [None], "!!!", 10**20]
+PICTURE = ({"media_type": "image/png", "data": "aGk="},)
+EVERY_KIND: list[events.Event] = [
+    events.SessionStarted(cwd="/w", model="m", name="n"),
+    events.PolicyChanged(op="allow", list="commands", entry="ls", state=PolicyState().to_json()),
+    events.TurnStarted(input="hi", attachments=PICTURE, shown="h"),
+    events.MessageCompleted(text="a", calls=({"id": "c1", "name": "read_file", "arguments": "{}"},), reasoning="r"),
+    events.ToolStarted(call_id="c1", tool="read_file", args={"path": "a"}),
+    events.ToolCompleted(call_id="c1", tool="read_file", result={"x": [1]}, files=({"path": "a", "added": 1},)),
+    events.UsageUpdated(input=1, output=1, context_pct=2.0),
+    events.TodoUpdated(items=({"description": "d", "status": "pending"},)),
+    events.SubagentStarted(name="s#1", task="t"),
+    events.ApprovalResolved(call_id="c1", kind="command", choice="once", subject="ls", granted=("a",)),
+    events.ContextAdded(text="c", attachments=PICTURE),
+    events.Compaction(before=1, after=1, summary="s", kept=1),
+    events.Steer(text="s"),
+    events.MessageCompleted(text="end"),
+    events.Rewound(turn=1, after_seq=30, files=("a",)),
+    events.SessionEnded(usage={"input": 1}, denied=({"a": 1},)),
+]
+
+
+def places_in(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if at:
+        yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places_in(item, (*at, key))
+
+
+async def odd_records(places: Places, work: Path, count: int, seed: int) -> None:
+    """Change or take away one value of one record, and go on with the session."""
+    chance = random.Random(seed)
+    base = [Envelope(number, "t", "s", 1, event).to_json() for number, event in enumerate(EVERY_KIND, 1)]
+    for _ in range(count):
+        rows = json.loads(json.dumps(base))
+        row = rows[chance.randrange(len(rows))]
+        at = chance.choice([place for place in places_in(row) if place[0] != "v"])
+        holder = row
+        for key in at[:-1]:
+            holder = holder[key]
+        if chance.random() < 0.15:
+            del holder[at[-1]]
+        else:
+            holder[at[-1]] = chance.choice(JUNK)
+        path = stored(places, work, [events.TurnStarted(input="x")])
+        path.write_text("".join(json.dumps(item) + "\n" for item in rows))
+        session = await resumed(work, path, [{"text": "fine"}])
+        await ask(session, "go on")
+        assert session.last_result.unwrap() == "fine", (row, at)
+        assert refused(session.agent.model.requests[0].messages) == [], (row, at)
+        session.rewind_points()
+        assert export(session.history(), "html")
+        await session.close()
+
+
+@pytest.mark.row("sec-session-004")
+async def test_a_record_with_an_odd_value_ends_no_resume(places, work):
+    await odd_records(places, work, 20, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.row("sec-session-004")
+@pytest.mark.timeout(1200)
+async def test_records_with_odd_values_of_any_kind(places, work):
+    await odd_records(places, work, 2_000, 2)
 
 
 WIDE = ["👩‍👩‍👧‍👦" * 40, "a\r\n" * 60, "é" * 100, "\u1f9e\u0301" * 60, "x" * 7 + "🇩🇪" * 40]

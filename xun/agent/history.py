@@ -64,7 +64,7 @@ def _normal(history: Sequence[Message], used: set[str]) -> list[Message]:
         if message.role == "tool":
             continue
         if message.role != "assistant":
-            messages.append(_clean(message))
+            messages += _spoken(message)
             continue
         results: dict[str, list[Message]] = {}
         between: list[Message] = []
@@ -72,7 +72,7 @@ def _normal(history: Sequence[Message], used: set[str]) -> list[Message]:
             if history[index].role == "tool":
                 results.setdefault(history[index].tool_call_id, []).append(history[index])
             else:
-                between.append(_clean(history[index]))
+                between += _spoken(history[index])
             index += 1
         messages.extend(_step(message, results, used))
         messages.extend(between)
@@ -120,6 +120,11 @@ def _unique(call_id: str, used: set[str]) -> str:
         unique, number = f"{base}_{number}", number + 1
     used.add(unique)
     return unique
+
+
+def _spoken(message: Message) -> list[Message]:
+    """Return a message of the user, clean; nothing where it says and shows nothing, which some servers refuse."""
+    return [_clean(message)] if message.text or message.images else []
 
 
 def _clean(message: Message) -> Message:

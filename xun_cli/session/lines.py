@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import math
@@ -108,7 +109,33 @@ _FIELDS = {
 }
 
 
+_LISTS = {
+    name: tuple((item.name, str(item.type)) for item in dataclasses.fields(cls) if str(item.type).startswith("tuple["))
+    for name, cls in TYPES.items()
+}
+
+_NEEDED: dict[str, tuple[str, ...]] = {"calls": ("id", "name", "arguments"), "attachments": ("media_type", "data")}
+"""What the items of a field must hold, as texts."""
+
+
 def _check(event: Event) -> None:
     for name, kinds in _FIELDS[event.type]:
         if not isinstance(getattr(event, name), kinds):
             raise ValueError(f"{event.type}: {name} has a wrong type")
+    for name, annotation in _LISTS[event.type]:
+        _check_items(f"{event.type}: {name}", name, annotation, getattr(event, name))
+
+
+def _check_items(where: str, name: str, annotation: str, items: tuple[Any, ...]) -> None:
+    kind = str if annotation.startswith("tuple[str") else dict
+    for item in items:
+        if not isinstance(item, kind):
+            raise ValueError(f"{where} holds what is none")
+        texts = [item.get(key) for key in _NEEDED.get(name, ())] if isinstance(item, dict) else []
+        if annotation.startswith("tuple[dict[str, str]") and isinstance(item, dict):
+            texts += list(item.values())
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{where} is incomplete")
+        if name == "attachments":
+            # As it is read later; what can't be decoded would end every resume.
+            base64.b64decode(item["data"])

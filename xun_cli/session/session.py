@@ -42,7 +42,7 @@ from xun_cli.session.questions import Questions
 from xun_cli.session.rewinding import live, rebuild
 from xun_cli.session.shell import run_as_user
 from xun_cli.session.store import SessionError, SessionStore, new_session_id
-from xun_cli.session.tool_state import restore_tools
+from xun_cli.session.tool_state import restore_tools, stored_policy
 from xun_policies.store import PolicyState
 
 if TYPE_CHECKING:
@@ -182,8 +182,7 @@ class Session(Past, Attaching, Beside):
     def start(self, *, resumed: Sequence[Envelope] = (), dropped: Sequence[str] = ()) -> None:
         """Begin, or go on where *resumed* ended; *dropped* says what could not be read."""
         self._history = list(resumed)
-        if resumed:
-            self._restore(resumed)
+        damage = [*dropped, *(self._restore(resumed) if resumed else ())]
         self.emit(
             SessionStarted(
                 cwd=str(self.cwd),
@@ -194,11 +193,12 @@ class Session(Past, Attaching, Beside):
                 name=self.name,
             )
         )
-        for text in dropped:
+        for text in damage:
             self.emit(Notice(level="warning", text=f"This session was damaged: {text}."))
 
-    def _restore(self, envelopes: Sequence[Envelope]) -> None:
+    def _restore(self, envelopes: Sequence[Envelope]) -> list[str]:
         self._seq = max(envelope.seq for envelope in envelopes)
+        problems: list[str] = []
         events = [envelope.event for envelope in live(envelopes)]
         rebuild(self.agent, envelopes)
         self.agent.turn = self.turn = max((envelope.turn or 0 for envelope in envelopes), default=0)
@@ -208,9 +208,10 @@ class Session(Past, Attaching, Beside):
             elif isinstance(event, SessionStarted) and event.name:
                 self.name = event.name
             elif isinstance(event, PolicyChanged) and event.state is not None:
-                self.agent.state[_POLICY] = PolicyState.from_json(event.state)
+                self.agent.state[_POLICY], problems = stored_policy(event.state)
         restore_tools(self.agent, events)
         self.agent.usage = replace(self.usage)
+        return problems
 
     @property
     def policy(self) -> PolicyState:

@@ -1,4 +1,4 @@
-"""What a resumed session knows of its tools: those that were found by search, and those that run unasked."""
+"""What a resumed session knows of its tools and permissions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from xun.agent.approval import GRANTS
 from xun.agent.offers import SEARCH
+from xun.errors import PolicyError
 from xun.events import Event, PolicyChanged, ToolCompleted
+from xun_policies.store import PolicyState
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -25,6 +27,15 @@ def restore_tools(agent: Agent[Any], events: Iterable[Event]) -> None:
             granted.add(event.entry)
     if granted:
         agent.state[GRANTS] = sorted(granted)
+
+
+def stored_policy(state: dict[str, Any]) -> tuple[PolicyState, list[str]]:
+    """Return the permissions that a record holds; where they can't be read, those of a new session, and why."""
+    try:
+        return PolicyState.from_json(state), []
+    except PolicyError as exc:
+        # Fail closed: of lists that can't be read nothing is allowed.
+        return PolicyState(), [f"its permissions can't be read and begin anew ({exc})"]
 
 
 def _load(agent: Agent[Any], event: ToolCompleted) -> None:
