@@ -102,8 +102,13 @@ class Shield:
 
     def _git(self, path: str) -> list[Pin]:
         _refuse_link(path)
-        empty = path in self._made and not is_repository(path)
-        return self._pin(path, folder=True) if empty or not os.path.isdir(path) else self._repository(path)
+        if not os.path.isdir(path):
+            return self._pin(path, folder=True)
+        if not _is_empty(path):
+            return self._repository(path)
+        if path not in self._made:
+            self._made.append(path)  # left by a xun that was killed: git makes none that is empty
+        return [Pin(path)]
 
     def _repository(self, path: str) -> list[Pin]:
         inner = [(f"{path}/hooks", True), (f"{path}/config", False)]
@@ -157,6 +162,14 @@ class Shield:
                         os.rmdir(path)
                     elif found.st_size == 0:
                         os.unlink(path)
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return False
 
 
 def _nested(root: str) -> list[str]:

@@ -176,6 +176,13 @@ def test_a_command_that_only_reads_finds_the_workspace_as_it_is(make, tmp_path):
 
 
 @needs_bwrap
+def test_what_a_killed_one_left_goes_with_the_next_command(make, tmp_path):
+    (tmp_path / ".git").mkdir()
+    assert run(make(tmp_path), "touch .git/x || touch made")[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+@needs_bwrap
 def test_commands_side_by_side_leave_nothing_behind(make, tmp_path):
     environment = make(tmp_path)
     codes: list[int] = []
