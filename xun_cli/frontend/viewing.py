@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xun_cli.frontend.full_screen import FullScreen
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
+    from xun_policies.store import PolicyState
 
 
 OUTPUT_SHOWN = 500_000
@@ -74,10 +75,9 @@ class Viewing:
     def of_line(self, line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Return what shows the view that a command without arguments asks for; None when it has none."""
         session = self._conversation.session
-        table: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "/policy": self._policy,
-            "/transcript": self._transcript,
-        }
+        table: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"/transcript": self._transcript}
+        if session is not None and _any_entry(session.policy):
+            table["/policy"] = self._policy  # with nothing to look through, the text says more
         if session is not None and not session.running:
             table |= {"/resume": self._sessions, "/rewind": self._rewind}
         return table.get(line.strip())
@@ -317,6 +317,11 @@ class Viewing:
 
     def _warn(self, text: str) -> None:
         self._conversation.own_lines(lambda transcript: transcript.note(text, BAD, "✗"))
+
+
+def _any_entry(policy: PolicyState) -> bool:
+    lists = (policy.command_allowlist, policy.write_allowlist, policy.host_allowlist)
+    return any(len(entries) for entries in lists) or bool(policy.excluded)
 
 
 def _written(session: Session, name: str) -> str:

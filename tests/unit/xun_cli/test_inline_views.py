@@ -107,3 +107,16 @@ async def test_the_settings_say_how_a_diff_is_shown_first(tmp_path: Path) -> Non
     async with inline_sheet(tmp_path, 80, 24, settings=Settings(ui=ui)) as sheet:
         await sheet.press("write\r")
         assert "│ 2 +print('new')" in await sheet.shows("Write src/app.py?")
+
+
+async def test_policy_is_told_as_text_until_there_is_something_to_look_through(tmp_path: Path) -> None:
+    async with inline_sheet(tmp_path, 100, 30) as sheet:
+        await sheet.press("/policy\r")
+        await sheet.shows("> /policy")
+        assert not sheet.screen().alternate
+        sheet.session.policy.command_allowlist.add(["make"], source="dialog")
+        await sheet.press("/policy\r")
+        await sheet.shows("Permissions of this session")
+        assert sheet.screen().alternate
+        await sheet.press("\x1b")
+        await sheet.shows("scripted · ask")
