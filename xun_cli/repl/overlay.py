@@ -205,7 +205,8 @@ class Overlays:
                     focus_changed=self._focus_changed,
                     key_pressed=self._key_pressed,
                 )
-                await self._shown.run_async(set_exception_handler=False, handle_sigint=False)
+                if not view.closed:  # xun may have been told to end by now
+                    await self._shown.run_async(set_exception_handler=False, handle_sigint=False)
         finally:
             self._busy, self._view, self._shown = False, None, None
             self._continue()

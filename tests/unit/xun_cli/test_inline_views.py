@@ -120,3 +120,13 @@ async def test_policy_is_told_as_text_until_there_is_something_to_look_through(t
         assert sheet.screen().alternate
         await sheet.press("\x1b")
         await sheet.shows("scripted · ask")
+
+
+async def test_an_end_that_comes_as_a_view_opens_is_not_lost(tmp_path: Path) -> None:
+    async with inline_sheet(tmp_path, 80, 24) as sheet:
+        sheet.repl.conversation.spawn(sheet.repl.overlays.show(Pager([], [Section(lambda columns, split: [])])))
+        await asyncio.sleep(0)
+        assert sheet.repl.overlays.open
+        sheet.repl.finish(0)
+        outcome = await asyncio.wait_for(asyncio.shield(sheet.ended), 10)
+        assert outcome.code == 0
