@@ -32,7 +32,10 @@ def pick(sessions: list[SessionInfo], settings: Settings | None = None, *, color
         from xun_cli.frontend.choosing import session_picker
         from xun_cli.repl.standalone import show_alone
 
-        chosen: SessionInfo | None = show_alone(session_picker(sessions), settings, color=color)
+        view = session_picker(sessions, back="Esc begins a new one")
+        chosen: SessionInfo | None = show_alone(view, settings, color=color)
+        if view.cancelled:
+            raise KeyboardInterrupt
         return chosen
     return _by_number(sessions)
 

@@ -176,6 +176,10 @@ def test_a_session_is_chosen_before_the_start_and_in_the_middle(xun: Start) -> N
         terminal.wait(f"About {words}.")
         terminal.send("\x04")
         assert terminal.end() == 0
+    terminal = xun([{"text": "more"}], "-r", ready="Esc begins a new one")
+    terminal.send("\x03")
+    assert terminal.end() == 130
+    assert terminal.modes_left_on() == set() and "Traceback" not in terminal.text()
     terminal = xun([{"text": "more"}], "-r", ready="Go on with which session?")
     shown = terminal.wait("alpha work")
     assert "1 turn" in shown and "scripted:" in shown and "Enter goes on" in shown

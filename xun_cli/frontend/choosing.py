@@ -36,10 +36,12 @@ def age(stamp: str, now: float | None = None) -> str:
 # -- sessions ---------------------------------------------------------------------------------------
 
 
-def session_picker(sessions: Sequence[SessionInfo], *, now: float | None = None) -> Picker:
+def session_picker(sessions: Sequence[SessionInfo], *, now: float | None = None, back: str = "Esc back") -> Picker:
     """Return the sessions to go on with, the last used first; the result is a `SessionInfo`."""
     rows = [_session_row(info, now) for info in sessions]
-    return Picker("Go on with which session?", lambda: rows, empty="There is no session yet.", choose="Enter goes on")
+    return Picker(
+        "Go on with which session?", lambda: rows, empty="There is no session yet.", choose="Enter goes on", back=back
+    )
 
 
 def _session_row(info: SessionInfo, now: float | None) -> Row:

@@ -55,6 +55,10 @@ class Picker:
         empty: What stands there when there is no row.
         choose: What Enter does, such as ``Enter goes on``; "" when nothing can be chosen.
         acts: Other keys by name.
+        back: What Esc does.
+
+    Attributes:
+        cancelled: It was closed by Ctrl-C.
     """
 
     def __init__(
@@ -65,11 +69,12 @@ class Picker:
         empty: str,
         choose: str = "Enter chooses",
         acts: Mapping[str, Act] | None = None,
+        back: str = "Esc back",
     ) -> None:
-        self.closed, self.note = False, ""
+        self.closed, self.cancelled, self.note = False, False, ""
         self.result: Any = None
         self._title, self._give, self._empty, self._choose = title, rows, empty, choose
-        self._acts = dict(acts or {})
+        self._acts, self._back = dict(acts or {}), back
         self._rows = list(rows())
         self._query, self._at, self._said = "", 0, ""
         self._page = 1
@@ -133,7 +138,7 @@ class Picker:
         where = f"{self._at + 1} of {len(found)}" if found else ""
         keys = ["↑↓", *([self._choose] if self._choose and found else [])]
         keys += [act.label for act in self._acts.values()] if found else []
-        back = "Esc clears" if self._query else "Esc back"
+        back = "Esc clears" if self._query else self._back
         return footer_line(where, [*keys, back], columns, self._said or self.note)
 
     # -- keys -------------------------------------------------------------------------------
@@ -171,7 +176,7 @@ class Picker:
         if name == "escape" and self._query:
             self._search("")
         else:
-            self.closed = True
+            self.closed, self.cancelled = True, name == "c-c"
 
     def _search(self, query: str) -> None:
         self._query, self._at = query, 0
