@@ -61,7 +61,7 @@ def test_the_setting_and_the_variable_choose_it_and_the_flag_wins(pane) -> None:
     assert screen.alternate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_t38_a_signal_leaves_no_mode_on(demo: Start, number: int) -> None:
     terminal = demo()
     terminal.send("slow\r")
@@ -79,6 +79,24 @@ def test_a_crash_gives_the_terminal_back_and_says_where_the_report_is(demo: Star
         assert terminal.end() == 1
         assert terminal.modes_left_on() == set()
         assert "ZeroDivisionError" in terminal.text() and "locals" not in terminal.text()
+
+
+def test_the_editor_has_the_terminal_and_gives_the_draft_back(demo: Start, project: Path) -> None:
+    editor = project / "editor.sh"
+    editor.write_text(
+        '#!/bin/sh\necho EDITING\nstty -a | grep -o " -\\?icanon"\nsleep 1\nprintf "edited\\ntext\\n" > "$1"\n'
+    )
+    editor.chmod(0o755)
+    terminal = demo(EDITOR=str(editor), TERM="xterm-256color")
+    terminal.send("slow\r")
+    terminal.wait("tick ")
+    terminal.send("first\x07")
+    terminal.wait("EDITING")
+    assert terminal.wait("icanon").split("EDITING")[1].split()[0] == "icanon", "ordinary modes"
+    shown = terminal.wait("› edited")
+    assert "  text" in shown and "first" not in shown.split("╭")[1]
+    terminal.send("\x1b")
+    terminal.wait("Interrupted")
 
 
 def test_t38_ctrl_z_stops_it_and_fg_brings_it_back(pane, project: Path) -> None:
@@ -155,6 +173,16 @@ def test_a_bracketed_paste_submits_nothing(demo: Start) -> None:
     assert "You said" not in terminal.text() and "› one" in shown
     terminal.send("\r")
     terminal.wait("You said")
+
+
+def test_t44_the_bell_rings_once_when_nobody_looks(demo: Start) -> None:
+    terminal = demo()
+    terminal.send("wait 1\r")
+    terminal.wait("thinking")
+    terminal.send("\x1b[O")
+    terminal.wait("waited")
+    terminal.read(0.5)
+    assert terminal.raw.count(b"\x07") == 1
 
 
 def test_t18_the_terminals_cursor_is_at_the_caret(demo: Start) -> None:

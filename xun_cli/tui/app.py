@@ -158,8 +158,8 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     # -- the terminal ---------------------------------------------------------------------------
 
     def write_raw(self, text: str) -> None:
-        """Write to the terminal as it is."""
-        if self._driver is not None and not self.is_headless:
+        """Write to the terminal as it is; nothing while somebody else has it, or at the end."""
+        if self._driver is not None and not self.is_headless and not self.lent and self.face.alive:
             self._driver.write(text)
 
     @contextmanager
@@ -220,7 +220,8 @@ async def run_full(options: StartOptions, settings: Settings, carried: Carried) 
     finally:
         gc.enable()
         for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+            if handler is not None:
+                signal.signal(getattr(signal, name), handler)
         app.face.end()
     if app.failed is not None and not app.began:
         reason = f"{type(app.failed).__name__}: {app.failed}"
@@ -240,7 +241,8 @@ def _signals(app: FullScreen) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     factory = loop.get_task_factory()
     loop.set_exception_handler(app.failed_beside)
-    ends = {name: partial(app.face.leave, 128 + int(getattr(signal, name, 0))) for name in ("SIGTERM", "SIGHUP")}
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C is a key here; this one was sent
+    ends = {name: partial(app.face.leave, 128 + int(getattr(signal, name, 0))) for name in names}
     try:
         with handled(ends):
             yield

@@ -187,6 +187,11 @@ class Face:
         """Leave with *code*."""
         self.leave(code)
 
+    @property
+    def alive(self) -> bool:
+        """Whether the widgets may be touched."""
+        return self._alive
+
     def leave(self, outcome: int | Switch) -> None:
         """End the application; widgets are touched no more, the journal keeps what is missed."""
         if self._alive:
