@@ -22,10 +22,12 @@ from xun_policies.workspace import Workspace
 
 _CACHES = (
     ("npm_config_cache", ".npm"),
+    ("PIP_CACHE_DIR", ".cache/pip"),
     ("GOCACHE", ".cache/go-build"),
     ("UV_CACHE_DIR", ".cache/uv"),
 )
-"""Variables that name the cache of a program that fails where it can't write there, and where that is below home."""
+"""Variables that name the cache of a program that fails or complains where it can't write there, and where that is
+below home."""
 
 
 class SandboxEnvironment(WorkspaceFiles):

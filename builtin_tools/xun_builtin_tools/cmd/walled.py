@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 _NETWORK = re.compile(
     r"Network is unreachable|ENETUNREACH|EAI_AGAIN|ENOTFOUND|[Cc]ould ?n[o']t resolve|[Uu]nable to resolve"
     r"|[Nn]ame resolution|Name or service not known|nodename nor servname|No route to host|dns error"
-    r"|[Cc]onnection refused|ECONNREFUSED|[Ff]ailed to (?:fetch|connect|establish a new connection)"
+    r"|[Cc]onnection refused|ECONNREFUSED|[Ff]ailed to (?:fetch|connect(?! to (?:the )?bus)|establish a new connection)"
     r"|connect(?:ion)?: (?:Permission denied|Cannot assign)|no such host"
 )
 _FILES = re.compile(
-    r"[Rr]ead-only file ?system|EROFS|Device or resource busy|EBUSY|Operation not permitted|EPERM|\[Errno 1\]"
+    r"[Rr]ead-only file ?system|EROFS|n(?:o|')t writable|Device or resource busy|EBUSY"
+    r"|Operation not permitted|EPERM|\[Errno 1\]"
     r"|Permission denied \(publickey|Host key verification failed|could not read Username|No such process"
     r"|[Cc]annot connect to the Docker daemon|[Ff]ailed to connect to (?:the )?bus|not been booted with systemd"
     r"|[Ii]nvalid cross-device link|EXDEV|Too few namespaces|creating new namespace"
