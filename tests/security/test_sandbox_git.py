@@ -34,6 +34,7 @@ HOSTILE = (
     "git config core.pager x",
     "echo x > sub/.git/hooks/post-checkout",
     "echo x >> sub/.git/config",
+    "echo x >> sub/deep/.git/config",
 )
 
 
@@ -44,6 +45,8 @@ def test_what_runs_programs_later_cannot_be_written(room: Room, bubblewrap: str,
     if present:
         _git(room.w, "init")
         _git(room.w / "sub", "init")
+        (room.w / "sub/deep").mkdir()
+        _git(room.w / "sub/deep", "init")
         (room.w / ".xun").mkdir()
     config = (room.w / ".git/config").read_text() if present else ""
     with sandbox(room, bubblewrap) as environment:

@@ -33,7 +33,8 @@ _SECRETS = (
     ".pypirc",
 )
 """Below the home folder: what no command of an agent needs to read, and sockets of container services."""
-_CHILDREN = 1000
+_ENTRIES, _DEPTH = 1000, 2
+_PASSED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +174,21 @@ def _is_empty(path: str) -> bool:
 
 
 def _nested(root: str) -> list[str]:
-    """Return the repositories of the folders right below *root*."""
-    try:
-        with os.scandir(root) as entries:
-            names = [
-                entry.path for entry in itertools.islice(entries, _CHILDREN) if entry.is_dir(follow_symlinks=False)
-            ]
-    except OSError:
-        return []
-    found = [f"{name}/.git" for name in names if os.path.basename(name) != ".git"]
-    return [path for path in found if is_repository(path) and not os.path.islink(path)]
+    """Return the repositories in the folders of *root* and in theirs, as far as the first entries go."""
+    found, level, left = [], [root], _ENTRIES
+    for _ in range(_DEPTH):
+        below: list[str] = []
+        for folder in level:
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                for entry in itertools.islice(entries, left):
+                    left -= 1
+                    if entry.name not in _PASSED and entry.is_dir(follow_symlinks=False):
+                        below.append(entry.path)
+        found += [
+            path for path in (f"{name}/.git" for name in below) if is_repository(path) and not os.path.islink(path)
+        ]
+        level = below
+    return found
 
 
 def _refuse_link(path: str) -> None:
