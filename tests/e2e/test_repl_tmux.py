@@ -103,6 +103,8 @@ def test_resizing_with_a_view_open_leaves_the_normal_screen_as_it_was(demo: Call
     for once in ("> write", "Allow this time only", "scripted · ask"):
         assert text.count(once) == 1, text
     assert "q back" not in text
+    pane._tmux("resize-window", "-x", "44", "-y", "30")  # the inline front end hears of sizes again
+    settles(lambda: "─ Write src/app.py?" in pane.text() and "┌ Write" not in pane.text(history=False), pane)
     pane.press("o")
     pane.wait("Written.")
 
