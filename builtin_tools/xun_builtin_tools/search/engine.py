@@ -143,7 +143,7 @@ class Engine:
             python_search.PythonSearch(request, clock, hits).in_one()
             return hits
         program = self._ripgrep(request.scope)
-        if self._options.backend != "ripgrep":
+        if self._options.backend != "ripgrep" and (program() is None or _is_small(request, clock)):
             try:
                 self._walk(request, clock, hits, program)
                 return hits
@@ -169,6 +169,12 @@ class Engine:
             search.in_folders(_bounded(walk, program))
         finally:
             hits.skipped.extend(walk.skipped)
+
+
+def _is_small(request: GrepRequest, clock: Clock) -> bool:
+    """Tell by the names alone whether there are few files: reading some of a large tree first would only cost time."""
+    walk = python_search.new_walk(request.scope, clock, None)
+    return all(walk.entries <= SMALL_TREE for _ in walk.folders())
 
 
 def _bounded(walk: Walk, program: Callable[[], str | None]) -> Iterator[Folder]:
