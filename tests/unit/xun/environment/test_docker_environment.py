@@ -64,6 +64,7 @@ def test_a_command_runs_in_the_container(environment, workspace, bin_folder):
 
 def test_the_container_is_shut_in(environment, workspace, bin_folder):
     (workspace.workdir / ".git").mkdir()
+    (workspace.workdir / ".git/HEAD").touch()
     finished(environment.spawn("true"))
     [run] = asked(bin_folder, "run")
     line = " ".join(run)
