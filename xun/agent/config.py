@@ -23,9 +23,6 @@ class AgentConfig:
         max_cost_usd: US dollars of one run; None for no limit.
         max_seconds: Wall time of one run; None for no limit.
         max_bad_calls: Messages in a row whose calls were all malformed that end the run.
-        max_equal_steps: Steps in a row with the same calls and the same results after which the person is asked whether
-            to go on; longer circles are noticed within 8 steps. 0 for never.
-        max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
         max_parallel_calls: Tool calls of one message that run at the same time.
         max_output: Characters of one tool result that the model reads; more is cut in the middle.
         schema_attempts: Tries to meet ``execute(schema=)``.
@@ -35,8 +32,9 @@ class AgentConfig:
         cancel_grace: Seconds that running tools get to end after a cancellation.
         command_output: Characters of each of a command's outputs that the model reads.
         command_env: Names of variables that commands see although they look like secrets.
-        environment: Where commands and code run: ``local``, ``docker`` or ``docker:IMAGE``, ``bubblewrap`` or
-            ``bubblewrap:network``, the name of an installed one, or an environment, which its owner closes.
+        environment: Where commands and code run: ``local``, ``sandbox`` or ``sandbox:required``, ``bubblewrap`` or
+            ``bubblewrap:network``, ``docker`` or ``docker:IMAGE``, the name of an installed one, or an environment,
+            which its owner closes.
         on_ask: chooser: the agent's chooser answers questions; suspend: a question ends the run with the status
             "pending", and ``agent.resume`` goes on with the answer.
         allowed_hosts: Hosts that are fetched from without asking, as ``example.com`` or ``example.com:8080``.
@@ -47,6 +45,9 @@ class AgentConfig:
         compact_model: The model that sums up; None for the agent's own.
         audit: Where each decision is appended, those of sub-agents too; None for nowhere.
         images_need_vision: To a model that does not say that it takes images, a note goes in the place of each.
+        max_equal_steps: Steps in a row with the same calls and the same results after which the person is asked whether
+            to go on; longer circles are noticed within 8 steps. 0 for never.
+        max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
     """
 
     auto_confirm: bool = False
@@ -55,8 +56,6 @@ class AgentConfig:
     max_cost_usd: float | None = None
     max_seconds: float | None = None
     max_bad_calls: int = 3
-    max_equal_steps: int = 3
-    max_failed_steps: int = 5
     max_parallel_calls: int = 8
     max_output: int = 100_000
     schema_attempts: int = 3
@@ -75,3 +74,5 @@ class AgentConfig:
     compact_model: ChatModel | None = None
     audit: AuditTrail | None = None
     images_need_vision: bool = False
+    max_equal_steps: int = 3
+    max_failed_steps: int = 5
