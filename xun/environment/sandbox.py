@@ -186,12 +186,12 @@ class _Walls:
         try:
             self.bwrap.test(env)
             return "bubblewrap", f"{self.bwrap.program} works here."
-        except (EnvironmentUnusable, OSError) as exc:
+        except EnvironmentUnusable as exc:
             first = str(exc)
         try:
             self.landlock.test(env)
             return "landlock", f"Landlock (ABI {self.landlock.version}) works here. {first}"
-        except (EnvironmentUnusable, OSError) as exc:
+        except EnvironmentUnusable as exc:
             return "none", f"{first} {exc}"
 
     def add_caches(self, env: dict[str, str], temporary: str) -> None:
