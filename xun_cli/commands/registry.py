@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from xun_cli.places import Places
     from xun_cli.session.session import Session
 
-_WIDEST = 120
+WIDEST = 120
+"""Columns that a command's text fills at most: longer lines are hard to read."""
 
 Run = Callable[["CommandContext", str], Awaitable[CommandResult]]
 """Runs a command with the rest of its line."""
@@ -48,7 +49,7 @@ class CommandContext:
             return self.width
         import shutil
 
-        return min(shutil.get_terminal_size().columns, _WIDEST)
+        return min(shutil.get_terminal_size().columns, WIDEST)
 
     async def confirm(self, prompt: str, message: str) -> bool:
         """Ask the person; True only for a yes that a person gave."""

@@ -221,9 +221,9 @@ class Conversation(Stage):
         """Return what slash commands work on, None while xun starts."""
         if self.session is None:
             return None
-        from xun_cli.commands.registry import CommandContext
+        from xun_cli.commands.registry import WIDEST, CommandContext
 
-        return CommandContext(self.session, self._places, self._settings)
+        return CommandContext(self.session, self._places, self._settings, min(self._columns(), WIDEST))
 
     async def _command(self, line: str) -> None:
         context = self.context()

@@ -127,9 +127,11 @@ class Transcript:
         return live_lines(self._open, rows, self._frame())
 
     def live_parts(self, rows: int) -> tuple[list[Line], list[Line]]:
-        """Draw what is open in at most *rows* rows, and apart from it the state of the turn."""
+        """Draw what is open in at most *rows* rows, as it follows what is final, and apart from it the turn's state."""
         frame = self._frame()
-        return work_rows(self._open, rows, frame), status_rows(self._open, frame)
+        work = work_rows(self._open, rows - 1, frame)
+        gap: list[Line] = [[]] if work and self._last not in ("", "card", "text") else []
+        return [*gap, *work], status_rows(self._open, frame)
 
     def _frame(self) -> Frame:
         return Frame(self._columns(), self._clock(), self.cwd, self._animated)
