@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-from xun.environment.tags import TAG, carriers, command_line, numbers, owner_tag, stat_of
+from xun.environment.tags import TAG, carriers, command_line, group_lives, numbers, owner_tag, stat_of
 
 GRACE = 2.0
 """Seconds between asking a group to end and killing it."""
@@ -236,4 +236,4 @@ def _alive(pgid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return group_lives(pgid)

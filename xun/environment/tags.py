@@ -76,6 +76,24 @@ def stat_of(number: int) -> tuple[int, bytes] | None:
         return None
 
 
+def group_lives(pgid: int) -> bool:
+    """Tell whether something of a group of processes that is there still runs.
+
+    What has ended and was not waited for yet does not: in a container nobody may ever wait for orphans. Where the
+    system does not tell, everything counts as running.
+    """
+    known = numbers()
+    for number in known:
+        try:
+            with open(f"/proc/{number}/stat", "rb") as stream:
+                state, _, group = stream.read().rsplit(b")", 1)[1].split()[:3]
+        except (OSError, ValueError, IndexError):
+            continue
+        if group == b"%d" % pgid and state not in (b"Z", b"X"):
+            return True
+    return not known
+
+
 def numbers() -> list[int]:
     """Return the numbers of all processes; Linux only."""
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from xun.environment.local import LocalEnvironment
-from xun.environment.tags import TAG, end_orphans, owner_tag, stat_of
+from xun.environment.tags import TAG, end_orphans, group_lives, owner_tag, stat_of
 from xun_policies.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no /proc here")
@@ -83,3 +83,26 @@ def test_a_number_that_another_process_has_by_now_is_no_owner() -> None:
         assert end_orphans() >= 1
         assert process.wait(5) == -signal.SIGKILL
     assert stat_of(process.pid) is None
+
+
+def test_what_ended_and_was_not_waited_for_does_not_live() -> None:
+    code = "import os, time; c = os.fork(); c or (os.setpgid(0, 0), os._exit(0)); print(c, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        end = time.monotonic() + 5
+        while group_lives(child) and time.monotonic() < end:
+            time.sleep(0.01)
+        os.killpg(child, 0)  # the group is there
+        assert not group_lives(child) and group_lives(os.getpgid(parent.pid))
+        parent.kill()
+
+
+def test_a_limit_waits_for_no_process_that_has_ended(tmp_path: Path) -> None:
+    environment = LocalEnvironment(Workspace(tmp_path))
+    process = environment.spawn("sleep 316 & sleep 317")
+    begun = time.monotonic()
+    process.kill(2.0)
+    assert time.monotonic() - begun < 1.5
+    assert not process.left_running()
+    process.close()
