@@ -12,6 +12,7 @@ from xun.tools.dry import DryRun
 from xun_builtin_tools.cmd.bash import MAX_TIMEOUT, approve, spawn
 from xun_builtin_tools.cmd.process import Watch
 from xun_builtin_tools.cmd.tasks import Tasks, new_log
+from xun_builtin_tools.cmd.walled import note
 
 if TYPE_CHECKING:
     from xun_builtin_tools.cmd.tasks import Task
@@ -47,6 +48,7 @@ def bash_spawn(
         log.remove()
         raise
     task = tasks.take(approved.text, process, Watch(process, sinks, ctx.emit), log, sinks)
+    task.confinement = approved.confinement
     value: dict[str, Any] = {"id": task.id, "stdout_log": str(log.stdout), "stderr_log": str(log.stderr)}
     if approved.edited:
         value["command_run"] = approved.text
@@ -130,4 +132,6 @@ def _report(task: Task, offset: int, limit: int) -> dict[str, Any]:
         value["note"] = f"{piece.skipped} bytes before this were more than the log keeps, and are gone."
     elif piece.next_offset < task.log.size:
         value["note"] = f"There is more: go on at offset {piece.next_offset} of {task.log.size}."
+    elif walled := note(task.confinement, task.exit_code, piece.text):
+        value["note"] = walled
     return value

@@ -107,7 +107,9 @@ def _run_or_keep(
     watch = Watch(process, sinks, ctx.emit)
     outcome = watch.try_run(timeout, lambda: ctx.cancelled)
     if outcome is None:
-        return Tasks.of(ctx.agent).take(approved.text, process, watch, log, sinks)
+        task = Tasks.of(ctx.agent).take(approved.text, process, watch, log, sinks)
+        task.confinement = approved.confinement
+        return task
     log.remove()
     return outcome
 

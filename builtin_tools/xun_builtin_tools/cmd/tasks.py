@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xun.environment.confinement import Confinement
 from xun.errors import CommandError
 from xun.events import TaskCompleted, TaskStarted
 from xun.tools.suspend import CALL
@@ -36,12 +37,14 @@ class Task:
         log: Its output.
 
     Attributes:
+        confinement: What holds it in.
         outcome: How it ended; None while it runs.
         over: Set once it has ended.
     """
 
     def __init__(self, agent: Agent[Any], command: str, process: Process, watch: Watch, log: TaskLog) -> None:
         self.id, self.command, self.log = log.id, command, log
+        self.confinement = Confinement()
         self.outcome: Outcome | None = None
         self.over = threading.Event()
         self._agent, self._process, self._watch = agent, process, watch

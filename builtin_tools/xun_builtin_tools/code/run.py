@@ -19,6 +19,7 @@ from xun.tools.context import ToolCallContext
 from xun.tools.running import in_thread
 from xun_builtin_tools import gate
 from xun_builtin_tools.cmd.capture import Capture, call_capture
+from xun_builtin_tools.cmd.walled import note
 from xun_builtin_tools.code.clock import Clock
 
 MAX_TIMEOUT = 3600
@@ -142,4 +143,6 @@ class _Program:
             parts.append(f"Error output:\n{self._stderr.text[-_ERRORS_SHOWN:].rstrip()}")
         if traceback:
             parts.append(traceback.rstrip())
+        if walled := note(self._approved.confinement, 1, text, self._stderr.text):
+            parts.append(f"{walled} Only bash has that parameter.")
         return "\n\n".join(parts)

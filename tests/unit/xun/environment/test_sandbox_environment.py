@@ -221,6 +221,11 @@ def test_code_and_tools_work_in_it(tmp_path):
         opening = "try:\n    open('/etc/xun-was-here', 'w')\nexcept OSError as e:\n    print(e.strerror)"
         code = f"open('made', 'w').write('x')\n{opening}"
         assert box.call_tool(agent, "run_code", {"code": code}, None).unwrap() == "Read-only file system\n"
+        failed = box.call_tool(agent, "run_code", {"code": "open('/etc/xun-was-here', 'w')"}, None).unwrap_err().error
+        assert "Only bash has that parameter" in failed
+        task = box.call_tool(agent, "bash_spawn", {"command": "touch /etc/xun-was-here"}, None).unwrap()
+        over = box.call_tool(agent, "bash_wait", {"id": task["id"]}, None).unwrap()
+        assert over["exit_code"] == 1 and 'sandbox="off"' in over["note"]
         value = box.call_tool(agent, "bash", {"command": "cat made; touch /etc/xun-was-here"}, None).unwrap()
         assert value["stdout"] == "x" and 'sandbox="off"' in value["note"]
     environment.close()
