@@ -71,6 +71,9 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         if word.glob:
             if word.lead and not (rule.globs or rule.free):
                 return Problem("glob", f"{word.text} may match a file whose name is an option; {_instead(rule, word)}")
+            problem = _dashed(rule, word, call) if word.lead and not rule.free else None
+            if problem is not None:
+                return problem
             call.named = rule.free or (rule.name == "ls" and _only_names(call))
             problem = call.path(word.text, glob=True, named=call.named)
             if problem is not None:
@@ -81,6 +84,14 @@ def apply(rule: Rule, call: Call) -> Problem | None:
         return _checks()[rule.check](rule, call)
     found = walk(compiled(rule.options), call)
     return found if isinstance(found, Problem) else operands(rule, call, found)
+
+
+def _dashed(rule: Rule, word: Word, call: Call) -> Problem | None:
+    """Return a problem when *word*, a leading wildcard, matches a name that is an option which is not free."""
+    for name in call.places.dashed(word.text, call.cwds):
+        if isinstance(walk(compiled(rule.options), call.of([Word(name, 0, 0)])), Problem):
+            return Problem("glob", f"{word.text} matches {name}, which would be an option; {_instead(rule, word)}")
+    return None
 
 
 def _only_names(call: Call) -> bool:
