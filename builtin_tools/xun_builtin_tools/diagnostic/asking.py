@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.state import EditState
 from xun_policies.errors import PathOutsideWorkspace
 from xun_policies.paths.names import shown_name
+from xun_policies.shell.environment import child_environment
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -155,13 +157,22 @@ def _start(ctx: ToolCallContext[Any]) -> LanguageServer:
         raise ToolError(f"Language servers run on this machine only, and this agent works in {agent.environment.name}.")
     program, arguments = _find(ctx)
     folder = str(agent.workspace.workdir)
-    approved = gate.command(ctx, shlex.join([program, *arguments]), folder)
+    approved = gate.command(ctx, shlex.join([_called(ctx, program), *arguments]), folder)
     place = in_view(agent.environment, approved.confinement.view)
     try:
         process = place.spawn(approved.text, cwd=approved.cwd, env=approved.environment, stdin=True)
     except (OSError, ValueError, EnvironmentUnusable) as exc:
         raise ToolError(f"{program} could not be started: {exc}") from exc
     return LanguageServer(process, os.path.basename(program), folder, SETTINGS)
+
+
+def _called(ctx: ToolCallContext[Any], program: str) -> str:
+    """Return the name of a program where bash finds this very one by it, so that a grant for the name holds."""
+    name = os.path.basename(program)
+    path = child_environment(os.environ, {}, ctx.agent.config.command_env).get("PATH", "")
+    found = shutil.which(name, path=os.pathsep.join(part for part in path.split(os.pathsep) if os.path.isabs(part)))
+    absolute = all(os.path.isabs(part) for part in path.split(os.pathsep))
+    return name if absolute and found is not None and os.path.realpath(found) == program else program
 
 
 def _find(ctx: ToolCallContext[Any]) -> tuple[str, tuple[str, ...]]:

@@ -221,6 +221,14 @@ def test_its_start_is_asked_for_as_a_command(place: Place) -> None:
     assert place.notes() == []
 
 
+def test_a_grant_for_the_name_holds_for_the_one_that_was_found(place: Place) -> None:
+    place.install()
+    (place.root / "a.py").write_text("BAD\n")
+    agent = place.agent(auto_confirm=False, risk_enabled=False)
+    agent.policy.command_allowlist.add(["pylsp"])
+    assert len(ask(agent, paths=["a.py"])["findings"]) == 1
+
+
 def test_the_first_of_the_list_is_taken(place: Place) -> None:
     place.install()
     place.install(name="pyright-langserver")
