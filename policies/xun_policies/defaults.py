@@ -39,6 +39,13 @@ def versions() -> frozenset[tuple[str, ...]]:
     return frozenset(VERSIONS)
 
 
+def answers(tokens: tuple[str, ...]) -> bool:
+    """Tell whether *tokens* only ask a listed program for its version or help."""
+    from xun_policies.guards.data_system import ANSWERING
+
+    return len(tokens) == 2 and tokens[1] in ("--version", "--help") and tokens[0] in ANSWERING
+
+
 @cache
 def prefixes() -> tuple[str, ...]:
     """Return every built-in prefix as text, in alphabetical order; ``X --version`` entries are whole commands."""

@@ -134,6 +134,8 @@ class Judge:
         texts = tuple([word.text for word in tokens or words])
         if len(texts) == 2 and texts in defaults.versions() and " ".join(texts) not in self._policy.excluded:
             return self._checked(name, f'built-in "{" ".join(texts)}"', cwds, probe=False)
+        if defaults.answers(texts) and name not in self._policy.excluded:
+            return self._checked(name, f'built-in prefix "{name}"', cwds, probe=False)
         rule = defaults.find(texts)
         if rule is not None:
             return self._guarded(rule, (tokens or words)[len(rule.prefix) :], cwds)

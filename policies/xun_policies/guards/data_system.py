@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xun_policies.guards.rules import Rule
+from xun_policies.wordset import wordset
 
 RULES: tuple[Rule, ...] = (
     Rule(("echo",), free=True, allows=("echo -n a b", "echo *"), asks=("echo /etc/*",)),
@@ -222,7 +223,8 @@ VERSIONS: tuple[tuple[str, ...], ...] = (
     ("curl", "--version"),
     ("wget", "--version"),
     ("git", "--version"),
-    *((name, "--version") for name in ("rg", "fd", "jq", "ls", "grep", "sed", "find", "tree", "diff", "sort")),
-    *((name, "--help") for name in ("rg", "fd", "jq", "ls", "grep", "sed", "find", "tree", "diff", "sort")),
 )
 """Commands that are free as they stand, with nothing added."""
+
+ANSWERING = wordset("rg fd jq ls grep sed find tree diff sort")
+"""Listed names that answer ``--version`` and ``--help`` by themselves, and do nothing else then."""
