@@ -18,7 +18,7 @@ HEAD = """# Statements of the terminal page and the tests that hold them
 Each statement has a test on a real terminal (pexpect with pyte, or tmux) or, where it speaks of a process without one,
 on a real process. A test marked slow runs with `make soak`, at the size that the page names; a smaller one of the same
 number runs with `make test`.
-`python scripts/t_table.py` writes this page; `test_every_statement.py` compares.
+`python scripts/t_table.py` writes this page; `test_every_statement.py` holds it to tests that there are.
 
 | | statement | tests |
 | --- | --- | --- |
