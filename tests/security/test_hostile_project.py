@@ -180,7 +180,7 @@ def test_init_writes_one_file_and_runs_nothing(
 # -- with a person ----------------------------------------------------------------------------------------
 
 
-SCRIPT = "/diff --git\n/diff --session\n/status\n/help\n/commands\n/skills\n/policy\nhi\n"
+SCRIPT = "/diff --git\n/diff --session\n/status\n/help\n/commands\n/skills\n/policy\n/doctor\n/init\nhi\n"
 
 
 @pytest.mark.row("sec-trust-016", "sec-git-001", "sec-git-003")
