@@ -91,17 +91,21 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
             face.take_key, face.take_paste, face.edited, history=carried.history, folds=carried.folds, id="composer"
         )
         self.field = Input(face.take_key, face.take_paste, face.refresh, id="field")
-        self.frame = Horizontal(self.prompt, self.composer, self.field, id="input")
+        self.main = Horizontal(self.transcript, id="main")
+        self.frame = Horizontal(self.prompt, self.composer, id="input")
 
     def compose(self) -> ComposeResult:
-        """Put the parts together, from top to bottom."""
-        yield Horizontal(self.transcript, self.side, id="main")
-        yield self.working
-        yield self.dialog
-        yield self.menu
+        """Put what the first frame shows together, from top to bottom."""
+        yield self.main
         yield self.frame
         yield self.status
-        yield self.over
+
+    async def _complete(self) -> None:
+        """Add the parts that nothing stands in yet."""
+        await self.main.mount(self.side)
+        await self.screen.mount(self.working, self.dialog, self.menu, before=self.frame)
+        await self.frame.mount(self.field)
+        await self.screen.mount(self.over)
 
     def on_mount(self) -> None:
         """Draw first; everything heavy begins once that is on the screen."""
@@ -110,8 +114,9 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         self.face.begin()
         self.call_after_refresh(self._drawn)
 
-    def _drawn(self) -> None:
+    async def _drawn(self) -> None:
         gc.enable()
+        await self._complete()
         self.began = True
         # Not at once: the first key that is typed is to be seen before anything heavy is loaded beside it.
         self.set_timer(SETTLED, self.face.drawn)

@@ -118,7 +118,7 @@ class ScrollArea(ScrollView, can_focus=False):
         """Draw everything again for another width; stay at the end when rows are taken away from the view."""
         if self._drawn_for not in (0, self.columns):
             self.reload()
-        if self.follows:
+        if self.follows and self._rows.lines:
             self._changed()
 
     # -- content ----------------------------------------------------------------------------
