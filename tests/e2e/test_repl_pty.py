@@ -246,8 +246,8 @@ def test_t08_idle_costs_nothing(start: Start) -> None:
     terminal.wait("You said")
     terminal.read(2.5)
     before = terminal.cpu_seconds()
-    terminal.read(4.0)
-    assert terminal.cpu_seconds() - before <= 0.02
+    terminal.read(3.0)  # half a minute: test_t08 of the long sessions
+    assert terminal.cpu_seconds() - before <= 0.015
 
 
 def test_an_error_of_ours_in_a_command_ends_nothing(start: Start) -> None:
