@@ -343,11 +343,16 @@ OVERFLOWS = [
     status(400, "prompt is too long: 210000 tokens > 200000 maximum"),
     status(400, "the request exceeds the available context size, try increasing it"),
     status(413, "Request Entity Too Large"),
+    {"events": [{"error": {"message": "maximum context length is 8192", "code": "context_length_exceeded"}}]},
+    status(400, "The decoder prompt (length 9000) is longer than the maximum model length of 8192"),
+    status(422, "`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens"),
 ]
 
 
 @pytest.mark.row("sec-api-012")
-@pytest.mark.parametrize("overflow", OVERFLOWS, ids=["openai", "anthropic", "llama.cpp", "413"])
+@pytest.mark.parametrize(
+    "overflow", OVERFLOWS, ids=["openai", "anthropic", "llama.cpp", "413", "in the stream", "vllm", "tgi"]
+)
 async def test_too_long_a_conversation_is_summed_up_once_and_sent_again(overflow):
     turns = [{"text": LONG}, {"text": LONG}, overflow, {"text": "the notes"}, FINE, FINE]
     async with world(*turns) as at:

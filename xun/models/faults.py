@@ -17,7 +17,9 @@ QUOTE_LIMIT = 300
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size)|maximum context|context_length_exceeded|too many (input )?tokens"
     r"|(prompt|input|request|messages?) (is|are) too (long|large)|reduce the length|input length"
-    r"|exceeds? the (model'?s )?(maximum|available|max)[^.]{0,40}(token|context|length)|token limit|max_prompt_tokens",
+    r"|exceeds? the (model'?s )?(maximum|available|max)[^.]{0,40}(token|context|length)|token limit|max_prompt_tokens"
+    r"|longer than the (maximum )?(model|context)|tokens \+ .{0,30}must be <=|more than (the )?max(imum)? tokens"
+    r"|request exceeds the maximum size",
     re.IGNORECASE,
 )
 _NO_QUOTA = re.compile(
