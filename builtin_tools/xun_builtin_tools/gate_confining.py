@@ -67,9 +67,11 @@ def confine(
     """
     environment = agent.environment
     wall = wall_of(environment)
+    view: View
     if wall == "none" or not has_views(environment):
-        return Confinement(wall, "network" if has_network(environment) else "closed")
-    view: View = "closed"
+        view = "network" if has_network(environment) else "closed"
+        return Confinement(wall, view, single=not has_views(environment))
+    view = "closed"
     if wanted == "off":
         view = "outside"
     elif wanted == "network":

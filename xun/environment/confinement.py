@@ -34,11 +34,13 @@ class Confinement:
 
     Attributes:
         wall: What holds it in: bubblewrap, landlock, container; none when nothing does.
-        view: What it sees; means nothing where there is no wall, or one with a single view.
+        view: What it sees; means nothing where there is no wall.
+        single: The environment has no other view, so no command can ask for one.
     """
 
     wall: str = "none"
     view: View = "closed"
+    single: bool = False
 
     @property
     def held(self) -> bool:

@@ -29,6 +29,13 @@ _SETUP = re.compile(r"\Abwrap: ")
 _BACKGROUND = re.compile(r"(?<![&|<>\\])&(?![&>])\s*(?:$|[;)\n]|[^&\s])")
 """Good enough for a hint: a quoted one counts too."""
 
+_HELD = {
+    "bubblewrap": "outside the workspace and /tmp all is read-only, as are git's settings and hooks; keys, sockets and "
+    "processes of the machine are not there",
+    "landlock": "outside the workspace and $TMPDIR nothing can be written, and keys can't be read",
+}
+_WAY_OUT = 'Where that is the cause, sandbox="off" asks the person to run it without.'
+
 _TAIL = 20_000
 
 
@@ -45,12 +52,11 @@ def ended(confinement: Confinement, command: str) -> str:
 
 def note(confinement: Confinement, returncode: int | None, *outputs: str) -> str:
     """Return what to say of a command that ended with *returncode*; "" when the wall did not matter."""
-    if not confinement.held or not returncode:
+    if not confinement.held or confinement.single or not returncode:
         return ""
     text = "\n".join(output[-_TAIL:] for output in outputs)
     if any(_SETUP.match(output) for output in outputs) and returncode == 1:
         return 'The sandbox could not be set up, so nothing ran; sandbox="off" asks the person to run it without.'
-    private = "/tmp" if confinement.wall == "bubblewrap" else "$TMPDIR"
     denied = confinement.wall == "landlock" and _DENIED.search(text)
     if confinement.view in OFFLINE and (_NETWORK.search(text) or (denied and "connect" in text)):
         return (
@@ -63,9 +69,5 @@ def note(confinement: Confinement, returncode: int | None, *outputs: str) -> str
             'sandbox="network" asks the person for the usual sandbox.'
         )
     if _FILES.search(text) or denied:
-        return (
-            f"The command ran in a sandbox: outside the workspace and {private} all is read-only, as are git's "
-            "settings and hooks; keys, sockets and processes of the machine are not there. Where that is the cause, "
-            'sandbox="off" asks the person to run it without.'
-        )
+        return f"The command ran in a sandbox: {_HELD[confinement.wall]}. {_WAY_OUT}"
     return ""

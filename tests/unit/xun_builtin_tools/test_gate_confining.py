@@ -9,10 +9,11 @@ import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.choice import ChoiceOutcome
-from xun.environment import LocalEnvironment
+from xun.environment import BubblewrapEnvironment, LocalEnvironment
 from xun.environment.confinement import Confinement, in_view, wall_of
 from xun.models import ScriptedModel
 from xun_builtin_tools.cmd.walled import ended, note
+from xun_builtin_tools.gate_confining import confine
 
 
 class Walled(LocalEnvironment):
@@ -256,6 +257,13 @@ def test_environments_without_views_are_used_as_they_are(tmp_path):
     workspace = Workspace(tmp_path)
     environment = LocalEnvironment(workspace)
     assert in_view(environment, "outside") is environment and wall_of(environment) == "none"
+    boxed = BubblewrapEnvironment(workspace)
+    held = confine(Agent(workspace=workspace, config=AgentConfig(environment=boxed)), None, "user")
+    assert held == Confinement("bubblewrap", "closed", single=True)
+    assert (
+        note(held, 1, "Read-only file system") == "" and note(Confinement("container", single=True), 1, "EROFS") == ""
+    )
+    boxed.close()
     assert not Confinement("none", "closed").held and Confinement("none").text == "none"
     workspace.close()
 
@@ -305,6 +313,7 @@ LANDLOCK = Confinement("landlock")
         (Confinement("bubblewrap", "reading"), "Network is unreachable", 'sandbox="network"'),
         (LANDLOCK, "touch: cannot touch '/etc/x': Permission denied", "$TMPDIR"),
         (LANDLOCK, "bash: connect: Permission denied", 'sandbox="network"'),
+        (Confinement("landlock", "network"), "touch: Permission denied", "nothing can be written"),
         (CLOSED, "bwrap: setting up uid map: Permission denied", "nothing ran"),
         (CLOSED, "AssertionError", ""),
         (Confinement("bubblewrap", "outside"), "Read-only file system", ""),
