@@ -238,11 +238,12 @@ def own_processes() -> int:
 
 
 @pytest.mark.row("sec-proc-008")
+@pytest.mark.parametrize("room", ["nobody" if os.geteuid() == 0 else "self"], indirect=True)
 def test_a_fork_bomb_in_the_sandbox_ends_with_its_limit(room: Room) -> None:
     if shutil.which("bwrap") is None:
         pytest.skip("bwrap is not installed")
-    if os.geteuid() == 0:
-        pytest.skip("root has no limit of processes: it is let off as an ordinary user only")
+    # Root has no limit of processes: a bomb of its own would be the end of the machine.
+    assert os.geteuid() != 0
     there = own_processes()
     resource.setrlimit(resource.RLIMIT_NPROC, (there + 60, there + 60))
     agent: Agent[Any] = Agent(
@@ -296,11 +297,12 @@ with Agent(toolbox=ToolBox().with_defaults("cmd"), workspace=Workspace(sys.argv[
 
 @pytest.mark.row("sec-proc-009")
 def test_in_the_sandbox_a_command_does_not_reach_the_process_that_started_it(tmp_path: Path) -> None:
+    own = ["unshare", "--pid", "--fork", "--mount-proc"] if os.geteuid() == 0 else []
+    if own and subprocess.run([*own, "true"], capture_output=True, check=False).returncode:
+        own = []  # in a container without the right to make one
     # With a name that the attack looks for, and in a session of its own, so that it hits nobody else if it hits.
     with subprocess.Popen(
-        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", ATTACKED, str(tmp_path), "xun"]
-        if os.geteuid() == 0
-        else [sys.executable, "-c", ATTACKED, str(tmp_path), "xun"],
+        [*own, sys.executable, "-c", ATTACKED, str(tmp_path), "xun"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
@@ -312,12 +314,10 @@ def test_in_the_sandbox_a_command_does_not_reach_the_process_that_started_it(tmp
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             pytest.fail("it was stopped")
-    if "unshare failed" in err or "Operation not permitted" in err:
-        pytest.skip(f"no namespace of processes can be made here: {err[:200]}")
     wall, *lives = out.splitlines()
     if wall == "none":
         pytest.skip("there is no sandbox here")
-    assert lives == ["lives"] * (5 if os.geteuid() == 0 else 4), (out, err, process.returncode)
+    assert lives == ["lives"] * (5 if own else 4), (out, err, process.returncode)
 
 
 @pytest.mark.row("sec-proc-009")
