@@ -40,12 +40,13 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
             words = shlex.split(wanted)
         except ValueError:
             raise EditorError(f"${variable} holds an open quote ({wanted}): set it to a command.") from None
-        if not words or shutil.which(words[0], path=environ.get("PATH")) is None:
+        found = shutil.which(words[0], path=environ.get("PATH")) if words else None
+        if found is None:
             raise EditorError(f"${variable} names {words[0] if words else wanted!r}, which is not there.")
-        return words
+        return [os.path.abspath(found), *words[1:]]
     for name in _FALLBACKS:
-        if shutil.which(name, path=environ.get("PATH")):
-            return [name]
+        if found := shutil.which(name, path=environ.get("PATH")):
+            return [os.path.abspath(found)]
     raise EditorError("There is no editor: set $VISUAL or $EDITOR, such as EDITOR=nano.")
 
 
@@ -67,7 +68,7 @@ async def edited_text(text: str, name: str, environ: Mapping[str, str]) -> str:
     try:
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         path.chmod(0o600)
-        code = await _run([*command, str(path)], environ)
+        code = await _run([*command, str(path)], folder, environ)
         if code:
             how = f"ended with exit code {code}" if code > 0 else f"was stopped by signal {-code}"
             raise EditorError(f"{editor} {how}: nothing was taken.")
@@ -78,9 +79,12 @@ async def edited_text(text: str, name: str, environ: Mapping[str, str]) -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(command: list[str], environ: Mapping[str, str]) -> int:
-    """Run the editor on this terminal; a cancelled wait ends it."""
-    process = await asyncio.create_subprocess_exec(*command, env=dict(environ))
+async def _run(command: list[str], folder: Path, environ: Mapping[str, str]) -> int:
+    """Run the editor on this terminal; a cancelled wait ends it.
+
+    It works in the private folder: in the project's it might read settings of that project, which nobody has trusted.
+    """
+    process = await asyncio.create_subprocess_exec(*command, cwd=folder, env=dict(environ))
     try:
         return await process.wait()
     except asyncio.CancelledError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -73,8 +74,8 @@ async def test_a_cancelled_wait_ends_the_editor_and_leaves_no_file(editor, tmp_p
 
 def test_which_editor() -> None:
     path = os.environ["PATH"]
-    assert editor_command({"PATH": path, "VISUAL": "cat -u", "EDITOR": "false"}) == ["cat", "-u"]
-    assert editor_command({"PATH": path, "VISUAL": " ", "EDITOR": "cat"}) == ["cat"]
+    assert editor_command({"PATH": path, "VISUAL": "cat -u", "EDITOR": "false"}) == [shutil.which("cat"), "-u"]
+    assert editor_command({"PATH": path, "VISUAL": " ", "EDITOR": "cat"}) == [shutil.which("cat")]
     with pytest.raises(EditorError, match="VISUAL names 'no-such-editor', which is not there"):
         editor_command({"PATH": path, "VISUAL": "no-such-editor"})
     with pytest.raises(EditorError, match="open quote"):
@@ -85,7 +86,8 @@ def test_which_editor() -> None:
 
 def test_the_folder_is_private_and_gone(tmp_path: Path, editor, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "mode"
-    env = editor(f'stat -c %a "$(dirname "$2")" > {kept}; dirname "$2" >> {kept}')
+    env = editor(f'stat -c %a "$(dirname "$2")" > {kept}; dirname "$2" >> {kept}; pwd >> {kept}')
     asyncio.run(edited_text("text", "a.txt", env))
-    mode, folder = kept.read_text().split()
+    mode, folder, working = kept.read_text().split()
+    assert working == folder, "not in the project, whose settings nobody has trusted"
     assert int(mode, 8) == stat.S_IRWXU and not Path(folder).exists()
