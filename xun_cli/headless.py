@@ -116,13 +116,19 @@ class HeadlessRun:
     # -- the conversation -------------------------------------------------------------------------
 
     async def _converse(self, session: Session) -> None:
+        from xun_cli.attachments import prepare
+
         if self._options.input == "stream-json":
             from xun_cli.headless_input import converse
 
             await converse(session, self._options.on_ask)
             return
         session.questions.on_ask = "fail" if self._options.on_ask == "fail" else "deny"
-        await session.submit(self._prompt.text, shown=self._prompt.shown)
+        # Of what was typed, not of what was piped in: foreign text names no image that is sent along.
+        sent = await asyncio.to_thread(prepare, self._options.prompt, self._options.cwd, session.agent.model)
+        for note in sent.notes:
+            _warn(note)
+        await session.submit(self._prompt.text, shown=self._prompt.shown, images=sent.images)
         await session.wait_idle()
 
     async def _finish(self, session: Session, work: asyncio.Task[None]) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fakes.model_server import FakeModelServer
 from tests.unit.xun_cli.test_commands_going_back import PNG
 from xun import Agent, AgentConfig, ToolBox
 from xun.errors import ConfigError
@@ -132,3 +136,24 @@ def test_a_clipboard_that_can_not_be_read_is_told(tmp_path):
         clipboard_image({"PATH": str(tmp_path)})
     with pytest.raises(ImageError, match="xclip is not installed"):
         clipboard_image({"PATH": str(tmp_path), "DISPLAY": ":0"})
+
+
+def test_without_a_terminal_a_mentioned_image_goes_along_and_a_piped_one_does_not(folder):
+    environment = {**os.environ, "XUN_HOME": str(folder / "home"), "XUN_API_KEY": "k"}
+
+    def sent(*argv: str, piped: str = "") -> Any:
+        with FakeModelServer([{"text": "ok"}]) as server:
+            done = subprocess.run(
+                [sys.executable, "-m", "xun_cli", "-p", "-m", "gpt-4o", "--no-session", *argv],
+                env={**environment, "XUN_BASE_URL": server.base_url},
+                cwd=folder,
+                input=piped,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            assert done.returncode == 0, done.stderr
+            return server.chats[0].body["messages"][-1]["content"]
+
+    assert [part["type"] for part in sent("-i", "pic.png", "see @pic.png")] == ["text", "image_url", "image_url"]
+    assert isinstance(sent("what is it?", piped="look at @pic.png"), str)
