@@ -69,8 +69,8 @@ def _vote(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
 
 
 def _words(line: str) -> str:
-    # A tab where the model wrote spaces is no distance: it is what the message must show.
-    return " ".join(line[:_COMPARED_CHARS].split())
+    # A tab for spaces, or another case, is no distance: it is what the message must show.
+    return " ".join(line[:_COMPARED_CHARS].split()).casefold()
 
 
 def _weight(where: dict[str, list[int]]) -> Callable[[tuple[str, int]], tuple[bool, int, int]]:
