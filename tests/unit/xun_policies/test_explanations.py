@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xun_policies.commands import CommandScope, evaluate
-from xun_policies.explain import columns_of, _wrapped
+from xun_policies.explain import _wrapped, columns_of
 from xun_policies.store import PolicyState
 
 SCOPE = CommandScope("/home/dev/proj", ("/home/dev/proj",), "/home/dev", "/usr/local/bin:/usr/bin:/bin")
