@@ -113,16 +113,19 @@ class Bubblewrap:
             if not os.stat(self.program).st_mode & stat.S_ISUID:
                 leave_abstract_sockets()
 
-    def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str], *, pinned: bool = True) -> Inside:
-        folders = self._folders() if pinned and view not in READ_ONLY else ()
+    def _inside(self, view: View, env: Mapping[str, str], readable: Sequence[str], *, trial: bool = False) -> Inside:
+        # What is special about the workspace is told when a command is to run in it, and nothing is made for a trial.
+        folders = self._folders()
+        pinned = () if trial or view in READ_ONLY else folders
+        lasting = None if trial else self._temporary
         return Inside(
             view,
-            tuple(sorted(self._writable(), key=len)),
+            tuple(sorted(folders if trial else self._writable(), key=len)),
             readable=readable_folders(env, readable),
-            pins=tuple(self._shield.pins(folders, outside=self._temporary is not None)),
+            pins=tuple(self._shield.pins(pinned, outside=lasting is not None)),
             secrets=tuple(secret_paths(os.environ)),
             sockets=tuple(service_sockets()),
-            temporary="" if self._temporary is None else self._private(self._temporary),
+            temporary="" if lasting is None else self._private(lasting),
             own_user=os.geteuid() == 0,
         )
 
@@ -158,8 +161,7 @@ class Bubblewrap:
             EnvironmentUnusable: It does not; the text says why.
         """
         if not self._tested:
-            # Without what is special about this workspace: that is told when a command is to run in it.
-            self._test(self._inside("closed", env, (), pinned=False), env)
+            self._test(self._inside("closed", env, (), trial=True), env)
 
     def _test(self, inside: Inside, env: Mapping[str, str]) -> None:
         if self._tested:

@@ -60,7 +60,12 @@ class SandboxEnvironment(WorkspaceFiles):
         super().__init__(workspace)
         self.mode, self.network = mode, network
         self._view: View = "closed"
-        self._walls = _Walls(workspace, lambda: self._folders, lambda: [*self._writable, *_made(writable)])
+        self._walls = _Walls(
+            workspace,
+            lambda: self._folders,
+            lambda: [*self._writable, *_made(writable)],
+            lambda: _made(writable),
+        )
 
     @property
     def wall(self) -> str:
@@ -154,12 +159,16 @@ class _Walls:
     """The walls of one workspace, shared by all views, and the choice among them."""
 
     def __init__(
-        self, workspace: Workspace, folders: Callable[[], Sequence[str]], writable: Callable[[], Sequence[str]]
+        self,
+        workspace: Workspace,
+        folders: Callable[[], Sequence[str]],
+        writable: Callable[[], Sequence[str]],
+        check: Callable[[], object],
     ) -> None:
         self.local = LocalEnvironment(workspace)
         self.bwrap = Bubblewrap(folders, writable, lasting=True)
         self.landlock = Landlock(writable)
-        self._writable = writable
+        self._writable, self._check = writable, check
         self.choice: tuple[str, str] | None = None
         self._lock = threading.Lock()
 
@@ -182,7 +191,7 @@ class _Walls:
         if sys.platform != "linux":
             return "none", f"xun knows no wall for {sys.platform}."
         env = child_environment(os.environ)
-        self._writable()  # what is wrong with these folders is not for a weaker wall to overlook
+        self._check()  # what is wrong with the folders that were named is not for a weaker wall to overlook
         try:
             self.bwrap.test(env)
             return "bubblewrap", f"{self.bwrap.program} works here."
