@@ -328,9 +328,9 @@ def test_a_broken_file_leaves_the_users_settings(places: Places, project: Path, 
     put(project, BROKEN[name])
     if trusted:
         trust(places, project)
-    began = time.monotonic()
+    began = time.process_time()
     settings = load(places, project)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
     assert settings.model == "mine" and settings.mode == "ask" and settings.limits.steps == 512
     assert settings.warnings
     for warning in settings.warnings:
