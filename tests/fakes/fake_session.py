@@ -44,6 +44,7 @@ class FakeConfig:
     risk_enabled: bool = True
     risk_model: Any = None
     allowed_hosts: tuple[str, ...] = ()
+    audit: Any = None
 
 
 @dataclass
