@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xun._serialize import to_jsonable
@@ -60,9 +60,29 @@ def _finite(value: Any) -> Any:
 def to_bytes(envelope: Envelope, hidden: Iterable[str] = ()) -> bytes:
     """Return the record of *envelope* with its newline, and with ``***`` for each of the texts *hidden*."""
     line = to_line(envelope.to_json())
-    for secret in hidden:
-        line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], HIDDEN)
+    found = [secret for secret in hidden if json.dumps(secret, ensure_ascii=False)[1:-1] in line]
+    if found:
+        line = to_line(_hidden(json.loads(line), found))
     return line.encode("utf-8") + b"\n"
+
+
+_STRUCTURE = frozenset(
+    ("v", "seq", "ts", "session", "turn", "agent", "type", "call_id", "id", "tool", "status", "stop")
+)
+
+
+def _hidden(value: Any, secrets: Sequence[str]) -> Any:
+    # A key may be an ordinary word, as those of local servers are: what makes the record readable stays.
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, HIDDEN)
+        return value
+    if isinstance(value, dict):
+        return {
+            key: item if key in _STRUCTURE and not isinstance(item, dict | list) else _hidden(item, secrets)
+            for key, item in value.items()
+        }
+    return [_hidden(item, secrets) for item in value] if isinstance(value, list) else value
 
 
 def from_bytes(line: bytes) -> Envelope | None:
