@@ -328,14 +328,14 @@ async def test_a_projects_hooks_and_servers_need_trust_and_do_not_replace_ones_o
 
 
 async def test_cancelling_a_turn_does_not_wait_for_a_hook(places, work, start):
-    put(places.config_file, '[hooks]\ntimeout = 2\nbefore_tool = ["sleep 20"]\n')
+    put(places.config_file, '[hooks]\ntimeout = 3\nbefore_tool = ["sleep 20"]\n')
     session = start(write("a.txt"), {"text": "done"})
     await session.submit("go")
     await asyncio.sleep(0.4)
     began = time.monotonic()
     session.interrupt()
     await session.wait_idle()
-    assert time.monotonic() - began < 1.5 and session.last_stop == "interrupted"
+    assert time.monotonic() - began < 2.2 and session.last_stop == "interrupted"
     await session.close()
 
 
