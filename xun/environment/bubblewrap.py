@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from xun.environment.base import CallTool, Write
 from xun.environment.bwrap import Bubblewrap
+from xun.environment.coding import RunsCode
 from xun.environment.confinement import View
 from xun.environment.files import WorkspaceFiles
 from xun.environment.mounts import interpreter_folders
@@ -16,7 +15,7 @@ from xun_policies.shell.environment import child_environment
 from xun_policies.workspace import Workspace
 
 
-class BubblewrapEnvironment(WorkspaceFiles):
+class BubblewrapEnvironment(WorkspaceFiles, RunsCode):
     """Runs everything under bwrap.
 
     Inside, all of this machine can be read but keys, credentials and xun's own state; written can be the workspace
@@ -64,25 +63,9 @@ class BubblewrapEnvironment(WorkspaceFiles):
         view: View = "network" if self.network else "closed"
         return self._bwrap.start(command, cwd or self.workspace, given, stdin=stdin, view=view, readable=readable)
 
-    def run_code(
-        self,
-        code: str,
-        *,
-        tools: Sequence[str],
-        call_tool: CallTool,
-        write: Write,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Run Python code with this interpreter, inside the sandbox."""
-        from xun.environment.code_host import run_in_process
-
-        def start(argv: Sequence[str]) -> LocalProcess:
-            # The interpreter may be installed in a folder that is empty inside, such as /tmp.
-            return self._start(argv, None, env, True, interpreter_folders())
-
-        run_in_process(start, sys.executable, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+    def _start_interpreter(self, argv: Sequence[str], env: Mapping[str, str] | None) -> LocalProcess:
+        # The interpreter may be installed in a folder that is empty inside, such as /tmp.
+        return self._start(argv, None, env, True, interpreter_folders())
 
     def close(self) -> None:
         """End every process, and remove what the sandbox needed in the workspace."""

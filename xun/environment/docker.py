@@ -7,9 +7,10 @@ import re
 import secrets
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from xun.environment.base import CallTool, EnvironmentUnusable, Write
+from xun.environment.base import EnvironmentUnusable
+from xun.environment.coding import RunsCode
 from xun.environment.container import ASK_SECONDS, Container, ask, shortened
 from xun.environment.files import WorkspaceFiles
 from xun.environment.local import argument_vector
@@ -53,7 +54,7 @@ done
 )
 
 
-class DockerEnvironment(WorkspaceFiles):
+class DockerEnvironment(WorkspaceFiles, RunsCode):
     """Runs everything in one container, made at first use; it ends with `close`, and with this process at the latest.
 
     The folders of the workspace are mounted at their own paths; git's hooks and settings and ``.xun`` in them are
@@ -174,24 +175,12 @@ class DockerEnvironment(WorkspaceFiles):
         if container is not None:
             container.remove()
 
-    def run_code(
-        self,
-        code: str,
-        *,
-        tools: Sequence[str],
-        call_tool: CallTool,
-        write: Write,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Run Python code with the image's interpreter."""
-        from xun.environment.code_host import run_in_process
+    @property
+    def _interpreter(self) -> str:
+        return self._python
 
-        def start(argv: Sequence[str]) -> LocalProcess:
-            return self.spawn(argv, env=env, stdin=True)
-
-        run_in_process(start, self._python, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+    def _start_interpreter(self, argv: Sequence[str], env: Mapping[str, str] | None) -> LocalProcess:
+        return self.spawn(argv, env=env, stdin=True)
 
     def close(self) -> None:
         """Remove the container and all that runs in it."""

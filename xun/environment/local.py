@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from xun.environment.base import CallTool, Write
+from xun.environment.coding import RunsCode
 from xun.environment.files import WorkspaceFiles
 from xun.environment.processes import LocalProcess, ProcessTable
 from xun_policies.shell.environment import child_environment
@@ -21,7 +20,7 @@ def argument_vector(command: str | Sequence[str]) -> list[str]:
     return [*BASH, command] if isinstance(command, str) else list(command)
 
 
-class LocalEnvironment(WorkspaceFiles):
+class LocalEnvironment(WorkspaceFiles, RunsCode):
     """Runs everything on this machine, with the rights of this process.
 
     Args:
@@ -51,24 +50,8 @@ class LocalEnvironment(WorkspaceFiles):
         given = child_environment(os.environ) if env is None else env
         return self._table.start(argument_vector(command), cwd=cwd or self.workspace, env=given, stdin=stdin)
 
-    def run_code(
-        self,
-        code: str,
-        *,
-        tools: Sequence[str],
-        call_tool: CallTool,
-        write: Write,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Run Python code with this interpreter."""
-        from xun.environment.code_host import run_in_process
-
-        def start(argv: Sequence[str]) -> LocalProcess:
-            return self.spawn(argv, env=env, stdin=True)
-
-        run_in_process(start, sys.executable, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+    def _start_interpreter(self, argv: Sequence[str], env: Mapping[str, str] | None) -> LocalProcess:
+        return self.spawn(argv, env=env, stdin=True)
 
     def close(self) -> None:
         """End every process that still runs."""

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from xun.environment.base import CallTool, Environment, EnvironmentUnusable, Write
+from xun.environment.base import Environment, EnvironmentUnusable
 from xun.environment.bwrap import Bubblewrap
+from xun.environment.coding import RunsCode
 from xun.environment.confinement import View
 from xun.environment.files import WorkspaceFiles
 from xun.environment.landlock import Landlock
@@ -30,7 +31,7 @@ _CACHES = (
 below home."""
 
 
-class SandboxEnvironment(WorkspaceFiles):
+class SandboxEnvironment(WorkspaceFiles, RunsCode):
     """Runs everything behind a wall, which one command at the start has shown to hold.
 
     Behind both walls all of this machine can be read but keys, credentials and xun's own state; written can be the
@@ -131,24 +132,8 @@ class SandboxEnvironment(WorkspaceFiles):
         walls.add_caches(given, "/tmp")
         return walls.bwrap.start(command, folder, given, stdin=stdin, view=view, readable=readable)
 
-    def run_code(
-        self,
-        code: str,
-        *,
-        tools: Sequence[str],
-        call_tool: CallTool,
-        write: Write,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Run Python code with this interpreter, behind the wall."""
-        from xun.environment.code_host import run_in_process
-
-        def start(argv: Sequence[str]) -> LocalProcess:
-            return self._start(argv, None, env, True, interpreter_folders())
-
-        run_in_process(start, sys.executable, code, tools, call_tool, write, timeout=timeout, cancelled=cancelled)
+    def _start_interpreter(self, argv: Sequence[str], env: Mapping[str, str] | None) -> LocalProcess:
+        return self._start(argv, None, env, True, interpreter_folders())
 
     def close(self) -> None:
         """End every process, and remove what the wall needed."""
