@@ -241,11 +241,18 @@ def test_without_textual_the_inline_front_end_says_why(project: Path, environmen
         assert "textual can't be loaded" in terminal.text() and b"?1049h" not in terminal.raw
 
 
+def test_where_it_cannot_draw_the_inline_front_end_says_why(project: Path, environment: dict[str, str]) -> None:
+    command = ["sh", "-c", f"exec {sys.executable} {DEMO} {project} --tui full 2>{project}/errors"]
+    with Terminal(command, env={**environment, "PYTHONPATH": str(ROOT)}, cwd=project, columns=110) as terminal:
+        terminal.wait("scripted · ask")
+        assert "standard error is no terminal" in terminal.text() and b"?1049h" not in terminal.raw
+
+
 def test_t48_everything_goes_over_while_a_turn_runs(demo: Start) -> None:
     terminal = demo(columns=100)
     terminal.send("\x1b[Z")
     terminal.wait("· plan")
-    terminal.send("stream 300 0.02\r")
+    terminal.send("stream 150 0.02\r")
     terminal.wait("line number 0020")
     terminal.send("later\r")
     terminal.wait("queued: later")
@@ -257,7 +264,23 @@ def test_t48_everything_goes_over_while_a_turn_runs(demo: Start) -> None:
     shown = terminal.wait(lambda text: "╭" in text and "queued: later" in text and "· plan" in text)
     terminal.wait("You said nothing.", 30)
     terminal.send("\x1b[5~\x1b[1;5H")
-    terminal.wait("> stream 300")
+    terminal.wait("> stream 150")
+
+
+def test_t48_line_by_line_and_back(demo: Start) -> None:
+    terminal = demo(columns=100)
+    terminal.send("hello\r")
+    terminal.wait("You said")
+    terminal.send("/tui plain\r")
+    shown = terminal.wait("Line by line from here on")
+    assert "> hello" in terminal.wait("> hello") and "╭" not in shown
+    terminal.send("again and again\r")
+    terminal.wait("You said and again.")
+    terminal.send("/tui full\r")
+    shown = terminal.wait(lambda text: "╭" in text and "You said and again." in text)
+    assert "> hello" in shown and "> again and again" in shown
+    terminal.send("/quit\r")
+    assert terminal.end() == 0 and terminal.modes_left_on() == set()
 
 
 def test_t48_an_open_question_and_the_draft_go_over(demo: Start) -> None:
