@@ -397,11 +397,12 @@ def _expansions(words: list[Word], cwds: Cwds) -> Problem | None:
             return Problem("tilde", f"{word.text} expands to a home folder")
         if not word.pwd and not word.dynamic:
             continue
-        if name in _SPEAKERS:
+        if word.glob and (word.dynamic or not word.text.startswith("$PWD/")):
+            return Problem("glob", f"{word.text} is a pattern whose text is not known")
+        plain = all(re.fullmatch(_PLAIN_FOLDER, cwd) for cwd in cwds)
+        if name in _SPEAKERS and (plain or name in ("echo", "printf") or word.pwd == "quoted"):
             continue
-        split = word.pwd == "inner" or (
-            word.pwd == "bare" and not all(re.fullmatch(_PLAIN_FOLDER, cwd) for cwd in cwds)
-        )
+        split = word.pwd == "inner" or (word.pwd == "bare" and not plain)
         if word.dynamic or split or name not in _PWD_READERS:
             return Problem("variable", "an expansion in a place where its value matters")
         if not word.text.startswith("$PWD") or word.text[4:5] not in ("", "/"):
