@@ -38,6 +38,13 @@ def demo(project: Path, environment: dict[str, str]) -> Iterator[Start]:
         terminal.__exit__()
 
 
+def test_nothing_heavy_is_loaded_before_the_first_frame(demo: Start, project: Path) -> None:
+    demo("--modules", str(project / "modules"))
+    loaded = {name.partition(".")[0] for name in (project / "modules").read_text().split()}
+    assert "textual" in loaded
+    assert not loaded & {"prompt_toolkit", "openai", "pydantic", "httpx", "git", "pathspec", "markdown_it", "pygments"}
+
+
 def test_t03_the_alternate_screen_is_on_and_gone_at_the_exit(pane) -> None:
     screen = pane("--demo", "--tui", "full")
     screen.wait("demo")

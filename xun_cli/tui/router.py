@@ -177,6 +177,8 @@ class Router:
             self._app.composer.recall.begin_search(self._app.composer.text)
         elif name == "backspace":
             self._app.composer.backspace()
+        elif name == "c-underscore":
+            self._app.composer.undo()  # Ctrl-Z, Textual's key for it, stops the process
         else:
             return False
         return True

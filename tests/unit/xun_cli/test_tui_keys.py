@@ -144,6 +144,15 @@ async def test_keys_of_the_settings(tmp_path: Path) -> None:
         await sheet.until(lambda: sheet.session.steered == ["one\ntwo"])
 
 
+async def test_an_edit_can_be_undone(tmp_path: Path) -> None:
+    async with full_screen(tmp_path) as sheet:
+        await sheet.type("one two")
+        await sheet.press("ctrl+w")
+        assert sheet.app.composer.text == "one "
+        await sheet.press("ctrl+underscore")
+        assert sheet.app.composer.text == "one two"
+
+
 async def test_shift_tab_goes_round_the_modes(tmp_path: Path) -> None:
     async with full_screen(tmp_path) as sheet:
         for mode in ("plan", "auto-edit", "ask"):
