@@ -131,13 +131,25 @@ def test_t38_ctrl_z_stops_it_and_fg_brings_it_back(pane, project: Path) -> None:
         shell.close()
 
 
+def test_being_continued_without_a_stop_changes_nothing(demo: Start) -> None:
+    terminal = demo()
+    os.kill(terminal.pid, signal.SIGCONT)
+    terminal.send("still here\r")
+    terminal.wait("You said here.")
+    assert terminal.raw.count(b"\x1b[?1049h") == 1
+    terminal.send("\x04")
+    assert terminal.end() == 0 and terminal.modes_left_on() == set()
+
+
 def test_a_terminal_that_goes_away_ends_it(project: Path, environment: dict[str, str]) -> None:
     import pexpect
 
     env = {**environment, "PYTHONPATH": str(ROOT)}
     child = pexpect.spawn(sys.executable, [DEMO, str(project), "--tui", "full"], env=env, cwd=str(project), timeout=20)
     child.expect("scripted")
-    time.sleep(0.3)
+    child.send("stream 2000 0.005\r")
+    child.expect("line number 0010")
+    os.kill(child.pid, signal.SIGCONT)  # as a hang-up brings one with it
     child.ptyproc.fileobj.close()
     until = time.monotonic() + 10
     while child.isalive() and time.monotonic() < until:

@@ -28,6 +28,7 @@ from xun_cli.tui.keys import register_sequences
 from xun_cli.tui.paint import NoColors, Painter
 from xun_cli.tui.scroll import ScrollArea
 from xun_cli.tui.style import CSS
+from xun_cli.tui.terminal import driver_class
 
 if TYPE_CHECKING:
     from xun_cli.options import StartOptions
@@ -55,7 +56,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, options: StartOptions, settings: Settings, carried: Carried) -> None:
-        super().__init__(ansi_color=True)
+        super().__init__(driver_class=driver_class(), ansi_color=True)
         self.theme = "ansi-dark"
         color = options.color and not os.environ.get("NO_COLOR")
         if not color:
