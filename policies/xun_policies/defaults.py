@@ -41,9 +41,11 @@ def versions() -> frozenset[tuple[str, ...]]:
 
 def answers(tokens: tuple[str, ...]) -> bool:
     """Tell whether *tokens* only ask a listed program for its version or help."""
+    if tokens[1:] != ("--version",) and tokens[1:] != ("--help",):
+        return False
     from xun_policies.guards.data_system import ANSWERING
 
-    return len(tokens) == 2 and tokens[1] in ("--version", "--help") and tokens[0] in ANSWERING
+    return tokens[0] in ANSWERING
 
 
 @cache

@@ -134,7 +134,7 @@ class Judge:
         texts = tuple([word.text for word in tokens or words])
         if len(texts) == 2 and texts in defaults.versions() and " ".join(texts) not in self._policy.excluded:
             return self._checked(name, f'built-in "{" ".join(texts)}"', cwds, probe=False)
-        if defaults.answers(texts) and name not in self._policy.excluded:
+        if len(texts) == 2 and defaults.answers(texts) and name not in self._policy.excluded:
             return self._checked(name, f'built-in prefix "{name}"', cwds, probe=False)
         rule = defaults.find(texts)
         if rule is not None:
@@ -173,9 +173,10 @@ class Judge:
             finding = self._lookup.finding(_HELPERS[name])
         if finding is not None:
             return Judgement(False, "lookup", finding)
-        finding = loaded_files.finding(name, self._places, cwds, self._scope.home, self._lookup.path)
-        if finding is not None:
-            return Judgement(False, "guard", finding)
+        if name in loaded_files.PROGRAMS:
+            finding = loaded_files.finding(name, self._places, cwds, self._scope.home, self._lookup.path)
+            if finding is not None:
+                return Judgement(False, "guard", finding)
         loaded = self._loaded(name, cwds) if probe else None
         if loaded is not None:
             return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")

@@ -34,6 +34,9 @@ _OF_HOME = {
 }
 """Settings of the user by program, which count where they lie in the workspace."""
 
+PROGRAMS = frozenset({*_OF_HOME, "cargo", "go", "rustc"})
+"""The listed programs that `finding` knows something about."""
+
 
 def finding(name: str, places: Places, cwds: tuple[str, ...], home: str, path: str) -> str | None:
     """Return what makes the listed program *name* do more than it says in one of *cwds*, or None.

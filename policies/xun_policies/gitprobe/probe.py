@@ -117,9 +117,7 @@ class _Probe:
     def users_own(self, home: str) -> str | None:
         """Return what the files of the user's configuration load that lie in the workspace."""
         for name in _OF_USER if home else ():
-            path = f"{home}/{name}"
-            real = real_path(path)
-            self._stat(path)
+            real = real_path(f"{home}/{name}")
             if not self._places.holds(real):
                 continue
             try:
