@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.fake_session import places
+from xun import Agent, ToolBox, Workspace
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.errors import XunError
+from xun.messages import Image
+from xun.models import ScriptedModel
 from xun_cli.commands.policy_ops import parse_command
 from xun_cli.commands.registry import CommandContext, default_registry, is_command, split_line
+from xun_cli.session.session import Session
 from xun_cli.settings import Settings
 from xun_policies.store import PolicyState
 
@@ -34,11 +40,28 @@ TOKENS = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_si
 RESTS = st.one_of(st.lists(WORDS, max_size=4).map(" ".join), st.text(max_size=30))
 
 
-class NoSayer(FakeSession):
+class NoSayer(Session):
     """A session whose person answers no to everything."""
+
+    def __init__(self, cwd: Path) -> None:
+        agent: Agent[Any] = Agent(model=ScriptedModel([]), toolbox=ToolBox(), workspace=Workspace(cwd)).initialize()
+        super().__init__(agent)
+        self.submitted: list[str] = []
+        self.start()
 
     async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
         return ChoiceOutcome(False, "user")
+
+    async def submit(self, text: str, *, shown: str = "", images: Sequence[Image] = ()) -> None:
+        self.submitted.append(text)
+
+
+@contextmanager
+def no_sayer(cwd: Path) -> Iterator[NoSayer]:
+    session = NoSayer(cwd)
+    yield session
+    session.agent.finalize()
+    session.agent.workspace.close()
 
 
 @settings(max_examples=400, deadline=None)
@@ -52,9 +75,9 @@ def test_any_line_is_answered_and_never_sent(name: str, rest: str) -> None:
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base, "proj")
         folder.mkdir()
-        session = NoSayer(folder)
-        ctx = CommandContext(session, places(Path(base, "home")), Settings())  # type: ignore[arg-type]
-        result = asyncio.run(default_registry().run(ctx, f"/{name} {rest}"))
+        with no_sayer(folder) as session:
+            ctx = CommandContext(session, places(Path(base, "home")), Settings())
+            result = asyncio.run(default_registry().run(ctx, f"/{name} {rest}"))
         assert result.outputs or result.action
         assert session.submitted == []
         for output in result.outputs:
@@ -66,10 +89,9 @@ def test_any_line_is_answered_and_never_sent(name: str, rest: str) -> None:
 
 @given(st.text(max_size=40))
 def test_completion_never_fails_and_continues_what_is_typed(rest: str) -> None:
-    with tempfile.TemporaryDirectory() as base:
-        session = NoSayer(Path(base))
+    with tempfile.TemporaryDirectory() as base, no_sayer(Path(base)) as session:
         session.policy.command_allowlist.add(("npm", "test"))
-        ctx = CommandContext(session, places(Path(base, "home")), Settings())  # type: ignore[arg-type]
+        ctx = CommandContext(session, places(Path(base, "home")), Settings())
         for head in ("/", "/policy ", "/policy remove command ", "/tool ", "/diff ", "/config ", "/resume "):
             for value, _ in default_registry().complete(ctx, head + rest):
                 assert value.startswith("/") and "\n" not in value
