@@ -215,7 +215,7 @@ def test_t18_the_terminals_cursor_is_at_the_caret(demo: Start) -> None:
 
 
 def test_t41_a_phone(demo: Start) -> None:
-    terminal = demo(columns=40, rows=10)
+    terminal = demo(columns=40, rows=10, COLUMNS="80", LINES="24")  # stale: those of the shell that exported them
     terminal.send("write\r")
     shown = terminal.wait("this time only")
     assert "Deny" in shown and "›" in shown

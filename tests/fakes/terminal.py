@@ -107,7 +107,8 @@ class Terminal:
                 self.read(0.2)
                 break
         shown = self.text()
-        assert wanted(shown) if callable(wanted) else wanted in shown, f"not on the screen: {wanted!r}\n{shown}"
+        there = wanted(shown) if callable(wanted) else wanted in shown
+        assert there, f"not on the screen: {wanted!r}\n{shown}\n{len(self.raw)} bytes, the last {self.raw[-200:]!r}"
         return shown
 
     def resize(self, columns: int, rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from typing import IO, Any
@@ -53,7 +54,17 @@ def driver_class() -> type[Driver] | None:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
+            self._terminal = self._file
             self._file: Any = QuietFile(self._file)
+            self._size = self._get_terminal_size()
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            """Ask the terminal: what the variables COLUMNS and LINES say may be of another one, or of another time."""
+            try:
+                size = os.get_terminal_size(self._terminal.fileno())
+            except OSError:
+                return super()._get_terminal_size()
+            return (size.columns, size.lines) if size.columns and size.lines else super()._get_terminal_size()
 
         def _sigcont_application(self, *args: Any) -> None:
             # A hang-up comes with a SIGCONT: starting again what was never stopped would leave two writers.
