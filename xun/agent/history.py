@@ -14,6 +14,7 @@ from xun.events import Compaction, ContextAdded, Event, MessageCompleted, Steer,
 from xun.messages import Image, Message, ToolCall
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MEDIA_TYPE = re.compile(r"image/[A-Za-z0-9.+-]{1,60}")
 _UNANSWERED = "This call has no result: the run ended before the tool came back. It may have run."
 
 
@@ -23,7 +24,8 @@ def normalise(history: Sequence[Message]) -> list[Message]:
     Every call is answered exactly once, directly after it and in order; results of unknown calls
     are dropped, and what came between a call and its result follows the results. Ids are unique;
     names hold only letters, digits, ``_`` and ``-``; arguments are the text of a JSON object; no
-    text holds a lone surrogate; there is no assistant message of blanks alone and without calls.
+    text holds a lone surrogate; images have a media type of images; there is no assistant message of blanks
+    alone and without calls.
     """
     return _normal(history, set())
 
@@ -129,6 +131,11 @@ def _spoken(message: Message) -> list[Message]:
 
 def _clean(message: Message) -> Message:
     text = scrub(message.text)
+    if message.images and not all(_MEDIA_TYPE.fullmatch(image.media_type) for image in message.images):
+        # It comes from servers and stored records, and becomes a part of a URL.
+        images = tuple(image for image in message.images if _MEDIA_TYPE.fullmatch(image.media_type))
+        text = f"{text}\n[{len(message.images) - len(images)} image(s) of no known type left out]".lstrip()
+        return replace(message, text=text, images=images)
     return message if text == message.text else replace(message, text=text)
 
 

@@ -12,7 +12,7 @@ from tests.fakes.runs import calls, scripted, sendable, stream
 from xun import Agent, AgentConfig, ToolBox, ToolCallContext, ToolOutput
 from xun.agent.history import from_events, normalise
 from xun.events import Event, from_json
-from xun.messages import Message, ToolCall
+from xun.messages import Image, Message, ToolCall
 from xun.models import ChaosModel, ScriptedModel
 
 GIF = b"GIF89a" + bytes(20) + b";"
@@ -79,6 +79,15 @@ UNANSWERED = "This call has no result: the run ended before the tool came back. 
             [Message("user", "a\ud800b"), Message("assistant", "\udfff")],
             [Message("user", "a?b"), Message("assistant", "?")],
             id="lone surrogates",
+        ),
+        pytest.param(
+            [
+                Message(
+                    "user", "see", images=(Image(b"1", "image/png"), Image(b"2", "image/\ud800"), Image(b"3", "a,b"))
+                )
+            ],
+            [Message("user", "see\n[2 image(s) of no known type left out]", images=(Image(b"1", "image/png"),))],
+            id="media types that are none",
         ),
     ],
 )
