@@ -24,7 +24,6 @@ from xun.events import (
     Error,
     Event,
     Notice,
-    PolicyChanged,
     QueueChanged,
     SessionEnded,
     SessionStarted,
@@ -198,7 +197,6 @@ class Session(Past, Attaching, Beside):
 
     def _restore(self, envelopes: Sequence[Envelope]) -> list[str]:
         self._seq = max(envelope.seq for envelope in envelopes)
-        problems: list[str] = []
         events = [envelope.event for envelope in live(envelopes)]
         rebuild(self.agent, envelopes)
         self.agent.turn = self.turn = max((envelope.turn or 0 for envelope in envelopes), default=0)
@@ -207,8 +205,9 @@ class Session(Past, Attaching, Beside):
                 self._note(event)
             elif isinstance(event, SessionStarted) and event.name:
                 self.name = event.name
-            elif isinstance(event, PolicyChanged) and event.state is not None:
-                self.agent.state[_POLICY], problems = stored_policy(event.state)
+        policy, problems = stored_policy(events)
+        if policy is not None:
+            self.agent.state[_POLICY] = policy
         restore_tools(self.agent, events)
         self.agent.usage = replace(self.usage)
         return problems

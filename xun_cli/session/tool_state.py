@@ -29,13 +29,37 @@ def restore_tools(agent: Agent[Any], events: Iterable[Event]) -> None:
         agent.state[GRANTS] = sorted(granted)
 
 
-def stored_policy(state: dict[str, Any]) -> tuple[PolicyState, list[str]]:
-    """Return the permissions that a record holds; where they can't be read, those of a new session, and why."""
-    try:
-        return PolicyState.from_json(state), []
-    except PolicyError as exc:
-        # Fail closed: of lists that can't be read nothing is allowed.
-        return PolicyState(), [f"its permissions can't be read and begin anew ({exc})"]
+def stored_policy(events: Iterable[Event]) -> tuple[PolicyState | None, list[str]]:
+    """Return the permissions after *events*, with what ``/policy undo`` can take back, and what could not be read.
+
+    Where the last record can't be read, the permissions are those of a new session. None: no record holds any.
+    """
+    found: PolicyState | None = None
+    problems: list[str] = []
+    for event in events:
+        if not isinstance(event, PolicyChanged) or event.state is None:
+            continue
+        try:
+            later = PolicyState.from_json(event.state)
+        except PolicyError as exc:
+            # Fail closed: of lists that can't be read nothing is allowed.
+            found, problems = PolicyState(), [f"its permissions can't be read and begin anew ({exc})"]
+            continue
+        if found is None:
+            found = later if event.op == "undo" else PolicyState()
+        found, problems = _followed(found, later, undone=event.op == "undo"), []
+    return found, problems
+
+
+def _followed(before: PolicyState, later: PolicyState, *, undone: bool) -> PolicyState:
+    """Return *before* as it is after a change that made it *later*."""
+    if undone:
+        before.undo()
+    if before.to_json() != later.to_json():
+        lists = (later.command_allowlist, later.write_allowlist, later.excluded, later.host_allowlist)
+        before.replace_lists(*lists)
+    before.mode, before.auto_remaining, before.log = later.mode, later.auto_remaining, later.log
+    return before
 
 
 def _load(agent: Agent[Any], event: ToolCompleted) -> None:

@@ -11,7 +11,7 @@ from xun_cli.usage import COMMANDS
 
 WORDS = {
     "sessions": ("list", "search", "show", "export", "delete", "prune"),
-    "policy": ("show", "test", "test-write", "allow", "remove", "log", "export", "import"),
+    "policy": ("show", "test", "test-write", "allow", "remove", "reset", "undo", "log", "export", "import"),
     "tools": ("check",),
     "mcp": ("serve",),
     "config": ("show", "path", "set", "check"),

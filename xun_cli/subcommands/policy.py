@@ -30,6 +30,8 @@ usage: xun policy test [-C DIR] COMMAND...   explain the gate's answer; runs not
        xun policy import FILE [--dry-run]    check FILE and add it to your settings
        xun policy allow KIND ENTRY [-s ID]   KIND: command, write, host; into your settings
        xun policy remove KIND ENTRY [-s ID]  take it back; -s: of a saved session
+       xun policy reset [WHAT] [-s ID]       back to the built-in list; WHAT: commands, writes, hosts
+       xun policy undo -s ID                 take back the last change of a saved session
        xun policy log [N] [-s ID] [--json]   the last decisions, of all sessions or one
 
 One COMMAND argument is taken as it is; several are joined as a shell would quote them.
@@ -47,7 +49,7 @@ def main(argv: list[str]) -> int:
             return 0
         if word == "test":
             return _test(rest[1:], folder)
-        if word in ("allow", "remove", "log", *_ALIASES):
+        if word in ("allow", "remove", "reset", "undo", "log", *_ALIASES):
             return _change(word, rest[1:], folder)
         if word in ("show", "export", "import", "test-write"):
             from xun_cli.subcommands.policy_lists import run
@@ -55,7 +57,7 @@ def main(argv: list[str]) -> int:
             return run(word, [*(["-C", folder] if folder else []), *rest[1:]])
     except UsageError as error:
         return usage_error(str(error), "xun policy")
-    known = "test, test-write, show, allow, remove, log, export, import"
+    known = "test, test-write, show, allow, remove, reset, undo, log, export, import"
     return usage_error(f'"{word}" is none of {known}' if word else f"one of {known} is missing", "xun policy")
 
 

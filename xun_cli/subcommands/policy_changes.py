@@ -1,11 +1,11 @@
-"""``xun policy allow``, ``remove`` and ``log``: entries of the settings or of a saved session, and past decisions."""
+"""``xun policy allow``, ``remove``, ``reset``, ``undo`` and ``log``: entries of the settings or a saved session."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xun.errors import ConfigError, XunError
 from xun_cli.commands import policy_hosts, policy_log, policy_ops
@@ -29,21 +29,14 @@ ALIASES = {
 
 
 def run(word: str, argv: list[str]) -> int:
-    """Run ``allow``, ``remove`` or ``log`` with the arguments after it."""
+    """Run ``allow``, ``remove``, ``reset``, ``undo`` or ``log`` with the arguments after it."""
     if word == "log":
         return _log(argv)
-    parser = Parser(prog=f"{COMMAND} {word}")
-    add_folder(parser)
-    parser.add_argument("-s", "--session", metavar="ID", help="of a saved session (default: of your settings)")
-    parser.add_argument("--yes", action="store_true", help="do not ask (default: asks about wide entries)")
-    parser.add_argument("--json", action="store_true", help="as JSON (default: off)")
-    parser.add_argument("kind", choices=("command", "write", "host"))
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="ENTRY", help="a command, a path or a host")
-    found = parser.parse_args(argv)
+    found = _parser(word).parse_args(argv)
     try:
         target = target_of(found)
         try:
-            change = (_allow if word == "allow" else _remove)(found, target)
+            change = _WORDS[word](found, target)
             if change is None:
                 return fail(COMMAND, "nothing is changed; add --yes where nobody can answer")
             _keep(target, change)
@@ -58,6 +51,40 @@ def run(word: str, argv: list[str]) -> int:
     else:
         print_outputs(change.outputs)
     return 0
+
+
+def _parser(word: str) -> Parser:
+    parser = Parser(prog=f"{COMMAND} {word}")
+    add_folder(parser)
+    parser.add_argument(
+        "-s",
+        "--session",
+        metavar="ID",
+        required=word == "undo",
+        help="of a saved session" if word == "undo" else "of a saved session (default: of your settings)",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON (default: off)")
+    if word == "undo":
+        return parser
+    parser.add_argument("--yes", action="store_true", help="do not ask (default: asks where much would change)")
+    if word == "reset":
+        parser.add_argument("what", nargs="?", default="all", choices=("all", "commands", "writes", "hosts"))
+        return parser
+    parser.add_argument("kind", choices=("command", "write", "host"))
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="ENTRY", help="a command, a path or a host")
+    return parser
+
+
+def _reset(found: Namespace, target: Target) -> Change | None:
+    _add_configured_hosts(found, target)
+    lines = policy_ops.going(target.state, found.what)
+    if lines and not found.yes and not agreed("\n".join([*lines, "Take all of this back? [y/N] "])):
+        return None
+    return policy_ops.reset(target.state, found.what)
+
+
+def _undo(found: Namespace, target: Target) -> Change:
+    return policy_ops.undo(target.state)
 
 
 def _typed(words: Sequence[str]) -> str:
@@ -89,14 +116,25 @@ def _remove(found: Namespace, target: Target) -> Change:
     every = "--all" in found.words
     words = [word for word in found.words if word != "--all"]
     if found.kind == "host":
-        configured = target.settings.tools.allowed_hosts
-        if not found.session:
-            for host in configured:
-                target.state.host_allowlist.add(host, "config")
+        _add_configured_hosts(found, target)
         return policy_hosts.remove_host(target.state, " ".join(words), every=every)
     if found.kind == "write":
         return policy_ops.remove_write(target.state, " ".join(words), target.workspace, every=every)
     return policy_ops.remove_command(target.state, _typed(words) if words else "", every=every)
+
+
+def _add_configured_hosts(found: Namespace, target: Target) -> None:
+    if not found.session:
+        for host in target.settings.tools.allowed_hosts:
+            target.state.host_allowlist.add(host, "config")
+
+
+_WORDS: dict[str, Callable[[Namespace, Target], Change | None]] = {
+    "allow": _allow,
+    "remove": _remove,
+    "reset": _reset,
+    "undo": _undo,
+}
 
 
 def _keep(target: Target, change: Change) -> None:
@@ -106,13 +144,13 @@ def _keep(target: Target, change: Change) -> None:
         record_change(target.session, target.state, change, "user")
         return
     path, state, settings = target.places.config_file, target.state, target.settings
-    if change.list == "commands":
+    if change.list in ("commands", "all"):
         set_value(path, "policy.commands.allow", [shlex.join(entry.tokens) for entry in state.command_allowlist])
         set_value(path, "policy.commands.exclude", sorted(state.excluded))
-    elif change.list == "writes":
+    if change.list in ("writes", "all"):
         known = {str(target.workspace.resolve(text).path): text for text in settings.policy.writes.allow}
         set_value(path, "policy.writes.allow", [known.get(entry.path, entry.path) for entry in state.write_allowlist])
-    else:
+    if change.list in ("hosts", "all"):
         hosts = [entry.host for entry in state.host_allowlist]
         kept = settings.tools.allowed_hosts if change.op == "add" else ()
         set_value(path, "tools.allowed_hosts", list(dict.fromkeys([*kept, *hosts])))

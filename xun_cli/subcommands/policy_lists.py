@@ -19,7 +19,9 @@ from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
 from xun_cli.session.envelope import Envelope
-from xun_cli.session.store import SessionStore, find, read_session
+from xun_cli.session.rewinding import live
+from xun_cli.session.store import SessionError, SessionStore, find, read_session
+from xun_cli.session.tool_state import stored_policy
 from xun_cli.settings import Settings
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_outputs, print_text
 from xun_policies.grants import join_words
@@ -88,9 +90,10 @@ def target_of(found: Namespace) -> Target:
     state, session = PolicyState(), None
     if found.session:
         session = find(places, found.folder, found.session).path
-        for envelope in read_session(session).envelopes:
-            if isinstance(envelope.event, PolicyChanged) and envelope.event.state is not None:
-                state = PolicyState.from_json(envelope.event.state)
+        kept, problems = stored_policy(item.event for item in live(read_session(session).envelopes))
+        if problems:
+            raise SessionError(f"The session {found.session} can't be used: {problems[0]}")
+        state = kept or state
     else:
         fill_commands(state, settings)
         fill_writes(state, settings, workspace)

@@ -116,6 +116,40 @@ def test_entries_of_a_stored_session(cli: Cli) -> None:
     assert not cli.places.config_file.exists()
 
 
+def test_the_settings_go_back_to_the_built_in_list(cli: Cli) -> None:
+    cli("allow", "command", "npm", "test")
+    cli("allow", "write", "src", "--dir")
+    cli("allow", "host", "site.test")
+    assert cli("reset")[0] == 1 and cli.settings()["policy"]["commands"]["allow"] == ["npm test"]
+    assert cli("reset", "writes", "--yes")[0] == 0
+    assert cli.settings()["policy"]["writes"]["allow"] == []
+    assert cli.settings()["tools"]["allowed_hosts"] == ["site.test"]
+    code, out, _ = cli("reset", "--yes")
+    assert code == 0 and "npm test" in out and "site.test" in out
+    assert cli.settings()["policy"]["commands"]["allow"] == cli.settings()["tools"]["allowed_hosts"] == []
+    assert cli("undo")[0] == cli("reset", "nonsense")[0] == 2
+
+
+def test_changes_of_a_stored_session_are_taken_back_one_by_one(cli: Cli) -> None:
+    store = SessionStore.create(cli.places, cli.folder)
+    started = SessionStarted(cwd=str(cli.folder), model="m", version="0", mode="ask")
+    store.append(Envelope(1, "2026-11-29T12:00:00Z", store.id, None, started))
+    store.append(Envelope(2, "2026-11-29T12:00:01Z", store.id, 1, TurnStarted(input="hello")))
+    store.close()
+    for words in (("command", "npm", "test"), ("host", "site.test")):
+        assert cli("allow", "-s", store.id, *words)[0] == 0
+    assert cli("reset", "-s", store.id, "--yes")[0] == 0
+    assert "npm test" not in cli("show", "-s", store.id)[1]
+
+    def undone() -> tuple[bool, bool]:
+        assert cli("undo", "-s", store.id)[0] == 0
+        shown = cli("show", "-s", store.id)[1]
+        return "npm test" in shown, "site.test" in shown
+
+    assert [undone(), undone(), undone()] == [(True, True), (True, False), (False, False)]
+    assert "no change" in cli("undo", "-s", store.id)[1]
+
+
 def test_the_log_reads_the_trail(cli: Cli) -> None:
     assert cli("log")[1] == "No decision yet.\n"
     for session in ("aa1", "bb2"):

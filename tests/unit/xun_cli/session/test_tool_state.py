@@ -7,9 +7,11 @@ from typing import Any
 
 from xun import Agent, ChoiceOutcome, ToolBox, Workspace, tool_attr
 from xun.models import ScriptedModel
+from xun_cli.commands.policy_ops import emit_change
 from xun_cli.places import Places
 from xun_cli.session.session import Session
 from xun_cli.session.store import SessionStore
+from xun_policies.store import PolicyState
 
 
 @tool_attr(deferred=True)
@@ -74,3 +76,29 @@ async def _tick() -> None:
     import asyncio
 
     await asyncio.sleep(0.01)
+
+
+async def test_what_was_allowed_before_a_resume_can_be_taken_back_after_it(tmp_path: Path) -> None:
+    store = SessionStore.create(Places(*(tmp_path / name for name in "cdsk")), tmp_path)
+    session = session_of(tmp_path, store, {"text": "x"})
+    session.start()
+    await session.submit("go")
+    await session.wait_idle()
+    for tokens in (("npm", "test"), ("make",)):
+        emit_change(session, allowed(session.policy, tokens), "add", "commands", " ".join(tokens))
+    session.policy.undo()
+    emit_change(session, session.policy, "undo", "all", "")
+    await session.close()
+    opened = SessionStore.open(store.path)
+    again = session_of(tmp_path, opened)
+    again.start(resumed=opened.load().envelopes)
+    assert [entry.tokens for entry in again.policy.command_allowlist] == [("npm", "test")]
+    assert again.policy.undo() and len(again.policy.command_allowlist) == 0
+    assert not again.policy.undo()
+    await again.close()
+
+
+def allowed(policy: PolicyState, tokens: tuple[str, ...]) -> PolicyState:
+    policy.snapshot()
+    policy.command_allowlist.add(tokens)
+    return policy
