@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
-WORKERS ?= 2
+# One more than two cores: many tests wait for processes and terminals.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 
