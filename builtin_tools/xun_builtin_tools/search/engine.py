@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -25,8 +26,8 @@ from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import find_ripgrep
 from xun_builtin_tools.search.walk import Folder, Walk
 
-# A look at what was left out may take this many seconds, and after a longer search this part of its time.
-_PROBE_SECONDS, _PROBE_SHARE, _PROBE_MAX = 0.25, 0.05, 2.0
+_PROBE_SECONDS = 0.25
+"""A look at what was left out may take so long; after a longer search there is none, it would see but a small part."""
 
 Backend = Literal["auto", "python", "ripgrep"]
 
@@ -80,8 +81,8 @@ class Engine:
         if not found and not outcome.stopped and _restricted(request.scope):
             more: list[str] = []
             wide = replace(request, scope=_open(request.scope))
-            self._probe(clock, lambda probe: self._glob(wide, probe, more, []))
-            outcome.hint = _hidden_hint(bool(more))
+            looked = self._probe(clock, lambda probe: self._glob(wide, probe, more, []))
+            outcome.hint = _hidden_hint(looked, bool(more))
         return found, skipped, outcome
 
     def grep(self, request: GrepRequest) -> tuple[Hits, Outcome]:
@@ -98,18 +99,17 @@ class Engine:
         if not hits.total and not outcome.stopped and _restricted(request.scope):
             wide = replace(request, scope=_open(request.scope), output="matches", before=0, after=0)
             more = Hits("matches", enough=1)
-            self._probe(clock, lambda probe: self._grep(wide, probe, more))
-            outcome.hint = _hidden_hint(bool(more.total))
+            looked = self._probe(clock, lambda probe: self._grep(wide, probe, more))
+            outcome.hint = _hidden_hint(looked, bool(more.total))
         return hits, outcome
 
-    def _probe(self, done: Clock, search: Callable[[Clock], object]) -> None:
-        """Make a search of which only matters whether it finds anything; briefly."""
-        taken = done.taken
-        seconds = _PROBE_SECONDS if taken < _PROBE_SECONDS else min(taken * _PROBE_SHARE, _PROBE_MAX)
-        try:
-            search(Clock(seconds, self._check_cancel))
-        except (TimeUp, Enough):
-            return
+    def _probe(self, done: Clock, search: Callable[[Clock], object]) -> bool:
+        """Make a search of which only matters whether it finds anything; False when there was no time for one."""
+        if done.taken > _PROBE_SECONDS:
+            return False
+        with suppress(TimeUp, Enough):
+            search(Clock(_PROBE_SECONDS, self._check_cancel))
+        return True
 
     def _ripgrep(self, scope: Scope) -> Callable[[], str | None]:
         """Return what finds ripgrep, once and not before it is needed."""
@@ -204,7 +204,9 @@ def _open(scope: Scope) -> Scope:
     return replace(scope, hidden=True, gitignore=False)
 
 
-def _hidden_hint(found: bool) -> str:
+def _hidden_hint(looked: bool, found: bool) -> str:
+    if not looked:
+        return "Hidden files and what ignore rules leave out were not searched (hidden=true, gitignore=false)."
     if not found:
         return ""
     return "Nothing is left: hidden files or ignore rules leave out what matches (hidden=true, gitignore=false)."

@@ -77,6 +77,17 @@ class _Place:
             self.arguments += ["-g", f"!/{self.prefix}" + _GLOB_META.sub(r"\\\1", closed)]
         self.last = ["-g", "!.git", "--", self.target]
 
+    def names(self, program: str, arguments: list[str], clock: Clock, stack: ExitStack) -> RipgrepRun:
+        """Start ripgrep for names that are not shown to anybody: it needs no fence, which takes a while to put up.
+
+        Raises:
+            Unequal: The folder is not there any more.
+        """
+        try:
+            return stack.enter_context(RipgrepRun(program, arguments, self.folder, clock))
+        except OSError:
+            raise Unequal from None
+
     def run(self, program: str, arguments: list[str], clock: Clock, stack: ExitStack) -> RipgrepRun:
         """Start ripgrep, which can read nothing but what is searched.
 
@@ -244,7 +255,7 @@ class RipgrepSearch:
             rules = None
             if self.request.scope.outer is not None:
                 listing = ["--files", "--null", "-j1", *place.arguments, "--hidden", "-g", IGNORE_FILE, *place.last]
-                rules = place.run(self.program, listing, self.clock, stack)
+                rules = place.names(self.program, listing, self.clock, stack)
             reader = _Reader(self.request, place, self.hits)
             if self.request.output == "files":
                 reader.read_paths(main.batches(b"\0"))

@@ -87,6 +87,22 @@ def test_an_empty_result_says_what_the_ignore_rules_left_out(tmp_path: Path, bac
     assert "note" not in value(tmp_path, backend, "grep", pattern="nowhere")
 
 
+def test_after_a_long_search_it_says_what_was_not_searched(tmp_path: Path, backend: str) -> None:
+    write(tmp_path, {".gitignore": "dist/\n", "dist/a.js": "needle\n", "b.js": "x\n"})
+    (grep,) = (tool for tool in search.tools(SearchOptions(backend=backend)) if tool.__name__ == "grep")
+    agent: Any = SimpleNamespace(workspace=Workspace(tmp_path))
+    asked: list[float] = []
+
+    def slowly() -> str | None:
+        if not asked:
+            time.sleep(0.3)
+        asked.append(0.0)
+        return None
+
+    ctx = ToolCallContext(agent, "grep", None, scope=CallScope(cancelled=slowly))
+    assert "were not searched" in grep(pattern="nowhere", ctx=ctx)["note"]
+
+
 def test_a_filter_does_not_bring_ignored_or_hidden_files_back(tmp_path: Path, backend: str) -> None:
     write(tmp_path, {".gitignore": "*.gen.js\n", "a.gen.js": "n\n", "b.js": "n\n", ".c.js": "n\n", "s/d.js": "n\n"})
     found = value(tmp_path, backend, "grep", pattern="n", glob="*.js", hidden=False, output="files")
