@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 FRAME = 0.05
 """Seconds between two drawings of a stream."""
 
-SLICE = 0.015
+SLICE = 0.005
 """Seconds of drawing work after which keys get their turn."""
 
-JOINED = 2_000
-"""Characters of waiting pieces of one message that are drawn as one."""
+QUIET = 0.03
+"""Seconds without drawing work after a key."""
+
+JOINED = 600
+"""Characters of waiting pieces of one message that are drawn as one: a few milliseconds of work; keys wait for it."""
 
 
 class EventPump:
@@ -29,13 +32,28 @@ class EventPump:
     Args:
         draw: Takes one event; called in the loop.
         refresh: Draws the live region.
+        clock: Gives seconds.
+        sleep: Waits for so many of them.
     """
 
-    def __init__(self, draw: Callable[[Event], None], refresh: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        draw: Callable[[Event], None],
+        refresh: Callable[[], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._draw, self._refresh = draw, refresh
+        self._clock, self._sleep = clock, sleep
         self._events: deque[Envelope] = deque()
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._quiet_until = 0.0
+
+    def give_way(self) -> None:
+        """Draw nothing for a moment: a key was pressed, and what it changes is to be seen first."""
+        self._quiet_until = self._clock() + QUIET
 
     def put(self, envelope: Envelope) -> None:
         """Take an event; may be called from any thread."""
@@ -59,15 +77,18 @@ class EventPump:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            until = time.monotonic() + SLICE
+            now = self._clock()
+            until, due = now + SLICE, now + FRAME
             while self._events:
                 self._draw(self._next())
-                if time.monotonic() > until:
-                    self._refresh()
-                    await asyncio.sleep(0.005)
-                    until = time.monotonic() + SLICE
+                if (now := self._clock()) > until:
+                    if now > due:
+                        self._refresh()
+                        due = now + FRAME
+                    await self._sleep(max(SLICE, self._quiet_until - now))
+                    until = self._clock() + SLICE
             self._refresh()
-            await asyncio.sleep(FRAME)
+            await self._sleep(FRAME)
 
     def _next(self) -> Event:
         from xun.events import MessageDelta

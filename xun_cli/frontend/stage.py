@@ -104,6 +104,11 @@ class Stage:
         """Show something of ours, and keep it for the next front end."""
         self.journal.add_own(make, self._clock())
         self._host.show(make(self._transcript))
+        self._host.refresh()
+
+    def give_way(self) -> None:
+        """Draw nothing for a moment: a key was pressed, and what it changes is to be seen first."""
+        self._pump.give_way()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run *work* beside the rest; an error of ours ends the front end."""

@@ -183,6 +183,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         with self.given_back():
             done = await work()
         self.refresh(layout=True)
+        self.face.refresh()
         return done
 
     def stop_process(self) -> None:
@@ -192,6 +193,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         with self.given_back():
             os.kill(os.getpid(), signal.SIGSTOP)
         self.refresh(layout=True)
+        self.face.refresh()
 
     def _fatal_error(self) -> None:
         """Keep the error: it is reported when the terminal is back, in one sentence and a file."""

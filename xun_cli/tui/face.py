@@ -153,7 +153,6 @@ class Face:
             self.facts.take(event)
         if self._alive:
             self._app.transcript.append(lines)
-            self.refresh()
 
     def opened(self, earlier: Callable[[], list[Line]]) -> None:
         """Show a session from its beginning."""
@@ -242,6 +241,7 @@ class Face:
 
     def take_key(self, event: Key) -> bool:
         """Take a key before the input does."""
+        self.conversation.give_way()
         return self.router.take(event)
 
     def take_paste(self, text: str) -> None:

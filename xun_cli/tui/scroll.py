@@ -106,7 +106,7 @@ class ScrollArea(ScrollView, can_focus=False):
         self._drawn_for = 0
         self._whole = False
         self._filling: asyncio.Task[None] | None = None
-        self._moving = False
+        self._moving = self._grown = False
         self.follows = True
         """Whether new output moves the view."""
 
@@ -134,19 +134,20 @@ class ScrollArea(ScrollView, can_focus=False):
         return len(self._rows.blocks)
 
     def append(self, lines: Iterable[Line]) -> None:
-        """Show the lines of the newest entry of the journal."""
+        """Take the lines of the newest entry of the journal; they are to be seen with the next `set_live`."""
         self._first = min(self._first, self._journal.last)
         if not self._rows.add(self._journal.last, lines, self.columns):
             return
+        self._grown = True
         if self.follows and self.messages > self._mounted + self._mounted // 4:
             self._drop(self.messages - self._mounted)
-        self._changed()
+            self._changed()
 
     def set_live(self, lines: Sequence[Line]) -> None:
         """Show what is open below everything that is final."""
-        if lines == self._live:
+        if lines == self._live and not self._grown:
             return
-        same = len(lines) == len(self._live)
+        same = len(lines) == len(self._live) and not self._grown
         self._live = list(lines)
         if same:
             self.refresh_lines(len(self._rows.lines), len(lines))
@@ -240,7 +241,7 @@ class ScrollArea(ScrollView, can_focus=False):
 
     def _changed(self, above: int = 0) -> None:
         """Take over the number of rows; the view stays where it is, or at the end when it follows."""
-        self._moving = True
+        self._moving, self._grown = True, False
         try:
             self.virtual_size = Size(self.columns, len(self._rows.lines) + len(self._live))
             if self.follows:
