@@ -24,7 +24,8 @@ from xun_builtin_tools.search.limits import (
 )
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import find_ripgrep
-from xun_builtin_tools.search.walk import Folder, Walk
+from xun_builtin_tools.search.survey import Memory
+from xun_builtin_tools.search.walk import Folder, Walk, reopened
 
 _PROBE_SECONDS = 0.25
 """A look at what was left out may take so long; after a longer search there is none, it would see but a small part."""
@@ -57,11 +58,18 @@ class Outcome:
 
 
 class Engine:
-    """Makes searches; holds nothing between them."""
+    """Makes searches.
 
-    def __init__(self, options: SearchOptions, check_cancel: Callable[[], None]) -> None:
+    Args:
+        options: How.
+        check_cancel: Raises when the run was cancelled.
+        memory: What earlier searches have seen of the folders.
+    """
+
+    def __init__(self, options: SearchOptions, check_cancel: Callable[[], None], memory: Memory | None = None) -> None:
         self._options = options
         self._check_cancel = check_cancel
+        self._memory = memory or Memory()
 
     def glob(self, request: GlobRequest) -> tuple[list[str], list[str], Outcome]:
         """Return the paths that match, those that were skipped, and how it ended.
@@ -90,8 +98,9 @@ class Engine:
         clock = Clock(self._options.seconds, self._check_cancel)
         hits = Hits(request.output)
         outcome = Outcome()
+        small: set[str] = set()
         try:
-            hits = self._grep(request, clock, hits)
+            self._grep(request, clock, hits, small)
         except TimeUp:
             outcome.stopped = _time_up(clock, bool(hits.total), "path or glob")
         except Enough:
@@ -99,7 +108,7 @@ class Engine:
         if not hits.total and not outcome.stopped and _restricted(request.scope):
             wide = replace(request, scope=_open(request.scope), output="matches", before=0, after=0)
             more = Hits("matches", enough=1)
-            looked = self._probe(clock, lambda probe: self._grep(wide, probe, more))
+            looked = self._probe(clock, lambda probe: self._grep(wide, probe, more, small))
             outcome.hint = _hidden_hint(looked, bool(more.total))
         return hits, outcome
 
@@ -138,54 +147,67 @@ class Engine:
         python_search.glob_paths(request, walk.folders(), found)
         skipped[:] = walk.skipped
 
-    def _grep(self, request: GrepRequest, clock: Clock, hits: Hits) -> Hits:
+    def _grep(self, request: GrepRequest, clock: Clock, hits: Hits, done: set[str]) -> None:
+        """Search all but *done*, which gets the files of a small tree that was searched."""
         if request.scope.file is not None:
             python_search.PythonSearch(request, clock, hits).in_one()
-            return hits
+            return
         program = self._ripgrep(request.scope)
-        if self._options.backend != "ripgrep" and (program() is None or _is_small(request, clock)):
+        if self._options.backend != "ripgrep":
             try:
-                self._walk(request, clock, hits, program)
-                return hits
+                self._grep_small(request, clock, hits, program, done)
+                return
             except TooLarge:
                 _clear(hits)
         if (path := program()) is not None:
             try:
-                ripgrep_search.RipgrepSearch(request, path, clock, hits).run()
-                return hits
+                ripgrep_search.RipgrepSearch(request, path, clock, hits, self._memory).run()
+                return
             except ripgrep_search.Unequal:
                 _clear(hits)
-        self._walk(request, clock, hits, lambda: None)
-        return hits
-
-    def _walk(self, request: GrepRequest, clock: Clock, hits: Hits, program: Callable[[], str | None]) -> None:
         walk = python_search.new_walk(request.scope, clock, request.filter.matches if request.filter else None)
-
-        def grown(size: int) -> None:
-            _too_large(size > SMALL_BYTES or clock.taken > SMALL_SECONDS, program)
-
-        search = python_search.PythonSearch(request, clock, hits, grown)
         try:
-            search.in_folders(_bounded(walk, program))
+            python_search.PythonSearch(request, clock, hits).in_folders(walk.folders())
         finally:
             hits.skipped.extend(walk.skipped)
 
+    def _grep_small(
+        self, request: GrepRequest, clock: Clock, hits: Hits, program: Callable[[], str | None], done: set[str]
+    ) -> None:
+        """Search a tree of few files.
 
-def _is_small(request: GrepRequest, clock: Clock) -> bool:
-    """Tell by the names alone whether there are few files: reading some of a large tree first would only cost time."""
-    walk = python_search.new_walk(request.scope, clock, None)
-    return all(walk.entries <= SMALL_TREE for _ in walk.folders())
+        Raises:
+            TooLarge: It has many, told by the names alone: to read some of them first would only cost time. Or
+                they are large, or reading takes long, and there is ripgrep.
+        """
+        accepted = request.filter.matches if request.filter else None
+        walk = python_search.new_walk(
+            request.scope, clock, lambda path: path not in done and (accepted is None or accepted(path))
+        )
+        found: list[tuple[str, list[str]]] = []
+        for folder in walk.folders():
+            _too_large(walk.entries > SMALL_TREE)
+            found.append((folder.path, folder.files))
+
+        def grown(size: int) -> None:
+            if size > SMALL_BYTES or clock.taken > SMALL_SECONDS:
+                _too_large(program() is not None)
+
+        search = python_search.PythonSearch(request, clock, hits, grown)
+        search.in_folders(reopened(request.scope.folder, found, walk.skipped))
+        hits.skipped.extend(walk.skipped)
+        done.update(path + name for path, names in found for name in names)
 
 
 def _bounded(walk: Walk, program: Callable[[], str | None]) -> Iterator[Folder]:
     """Yield the folders of a walk; stop it when ripgrep would do better."""
     for folder in walk.folders():
-        _too_large(walk.entries > SMALL_TREE, program)
+        _too_large(walk.entries > SMALL_TREE and program() is not None)
         yield folder
 
 
-def _too_large(large: bool, program: Callable[[], str | None]) -> None:
-    if large and program() is not None:
+def _too_large(large: bool) -> None:
+    if large:
         raise TooLarge
 
 

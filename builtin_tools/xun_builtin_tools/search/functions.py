@@ -9,8 +9,9 @@ from xun.errors import SearchError
 from xun.tools.context import ToolCallContext
 
 if TYPE_CHECKING:
-    from xun_builtin_tools.search.engine import SearchOptions
+    from xun_builtin_tools.search.engine import Engine, SearchOptions
     from xun_builtin_tools.search.request import Scope
+    from xun_builtin_tools.search.survey import Memory
 
 _MAX_SKIPPED = 50
 
@@ -20,6 +21,7 @@ class SearchTools:
 
     def __init__(self, options: SearchOptions | None = None) -> None:
         self._options = options
+        self._memory: Memory | None = None
 
     def glob(
         self,
@@ -38,7 +40,6 @@ class SearchTools:
         '*.py' finds files directly in path, '**/*.py' at every depth. hidden=false leaves out names that begin with a
         dot; gitignore=false also finds what git ignores; .git is never searched, links are not followed. sort mtime
         puts the newest first. Returns paths relative to path, at most limit, and the total."""
-        from xun_builtin_tools.search.engine import Engine
         from xun_builtin_tools.search.request import GlobRequest, path_pattern
 
         _positive(limit, "limit")
@@ -46,7 +47,7 @@ class SearchTools:
         if scope.file is not None:
             raise SearchError(f"{path} is a file; glob searches a folder.", kind="missing")
         request = GlobRequest(scope, path_pattern(pattern, scope, case_sensitive))
-        found, skipped, outcome = Engine(self._engine_options(), ctx.check_cancel).glob(request)
+        found, skipped, outcome = self._engine(ctx).glob(request)
         value = {
             "paths": _shown_paths(scope, found, sort, limit),
             "total": len(found),
@@ -83,7 +84,6 @@ class SearchTools:
         never are. encoding is only for files that are not UTF-8 and have no byte order mark. Returns matches (long
         lines cut around them), or with output the files or the counts, at most limit of them; paths are relative to
         path."""
-        from xun_builtin_tools.search.engine import Engine
         from xun_builtin_tools.search.request import GrepRequest, Wording, encoding_of, file_filter
 
         _positive(limit, "limit")
@@ -105,15 +105,18 @@ class SearchTools:
             output=output,
             codec=encoding_of(encoding),
         )
-        hits, outcome = Engine(self._engine_options(), ctx.check_cancel).grep(request)
+        hits, outcome = self._engine(ctx).grep(request)
         value = _grep_value(hits, output, limit, request.after)
         value["truncated"] = value["truncated"] or bool(outcome.stopped)
         return _with_notes(value, hits.skipped, outcome.stopped, outcome.hint, always=True)
 
-    def _engine_options(self) -> SearchOptions:
-        from xun_builtin_tools.search.engine import SearchOptions
+    def _engine(self, ctx: ToolCallContext[Any]) -> Engine:
+        from xun_builtin_tools.search.engine import Engine, SearchOptions
+        from xun_builtin_tools.search.survey import Memory
 
-        return self._options or SearchOptions()
+        if self._memory is None:
+            self._memory = Memory()
+        return Engine(self._options or SearchOptions(), ctx.check_cancel, self._memory)
 
 
 def _positive(number: int, name: str) -> None:

@@ -25,6 +25,7 @@ from xun_builtin_tools.search.limits import MAX_HITS, Clock
 from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import RipgrepRun
+from xun_builtin_tools.search.survey import Memory, Survey
 from xun_builtin_tools.search.visible import Visibility
 from xun_builtin_tools.search.walk import open_folder
 
@@ -76,17 +77,6 @@ class _Place:
         for closed in scope.closed:
             self.arguments += ["-g", f"!/{self.prefix}" + _GLOB_META.sub(r"\\\1", closed)]
         self.last = ["-g", "!.git", "--", self.target]
-
-    def names(self, program: str, arguments: list[str], clock: Clock, stack: ExitStack) -> RipgrepRun:
-        """Start ripgrep for names that are not shown to anybody: it needs no fence, which takes a while to put up.
-
-        Raises:
-            Unequal: The folder is not there any more.
-        """
-        try:
-            return stack.enter_context(RipgrepRun(program, arguments, self.folder, clock))
-        except OSError:
-            raise Unequal from None
 
     def run(self, program: str, arguments: list[str], clock: Clock, stack: ExitStack) -> RipgrepRun:
         """Start ripgrep, which can read nothing but what is searched.
@@ -234,11 +224,12 @@ def _check_stderr(stderr: bytes) -> None:
 class RipgrepSearch:
     """Looks for one pattern in the content of files."""
 
-    def __init__(self, request: GrepRequest, program: str, clock: Clock, hits: Hits) -> None:
+    def __init__(self, request: GrepRequest, program: str, clock: Clock, hits: Hits, memory: Memory) -> None:
         self.request = request
         self.program = program
         self.clock = clock
         self.hits = hits
+        self.memory = memory
 
     def run(self) -> None:
         """Search; *hits* gets what is found.
@@ -252,18 +243,17 @@ class RipgrepSearch:
             place = _Place(self.request.scope, stack)
             arguments = [*self._arguments(place), *place.last]
             main = place.run(self.program, arguments, self.clock, stack)
-            rules = None
+            survey = None
             if self.request.scope.outer is not None:
-                listing = ["--files", "--null", "-j1", *place.arguments, "--hidden", "-g", IGNORE_FILE, *place.last]
-                rules = place.names(self.program, listing, self.clock, stack)
+                survey = stack.enter_context(Survey(self.request.scope, self.memory))
             reader = _Reader(self.request, place, self.hits)
             if self.request.output == "files":
                 reader.read_paths(main.batches(b"\0"))
             else:
                 reader.read(main.lines())
             self._finish(main)
-            for raw in rules.lines(b"\0") if rules else ():
-                _check_ignore_file(os.path.join(place.folder, os.fsdecode(raw)))
+            if survey is not None and not survey.plain(self.clock):
+                raise Unequal
 
     def _arguments(self, place: _Place) -> list[str]:
         request = self.request

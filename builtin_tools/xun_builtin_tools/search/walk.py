@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -141,3 +141,25 @@ class Walk:
             return not self.inside(os.path.realpath(os.path.join(self.root, path, name)))
         except OSError:  # no link any more
             return True
+
+
+def reopened(root: Path, listed: Iterable[tuple[str, list[str]]], skipped: list[str]) -> Iterator[Folder]:
+    """Yield folders of an earlier walk over *root* once more, with the files that were found; see `Walk.folders`.
+
+    Args:
+        root: The folder that was walked; resolved.
+        listed: Paths of folders as in `Folder.path`, with the names of their files.
+        skipped: Gets the folders that can't be opened any more.
+    """
+    for path, names in listed:
+        if not names:
+            continue
+        try:
+            fd = open_folder(os.path.join(root, path).rstrip("/") or "/")
+        except OSError:
+            skipped.append(path.rstrip("/") or ".")
+            continue
+        try:
+            yield Folder(path, fd, names)
+        finally:
+            os.close(fd)

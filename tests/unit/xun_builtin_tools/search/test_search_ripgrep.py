@@ -19,6 +19,7 @@ from xun_builtin_tools.search.hits import Hits
 from xun_builtin_tools.search.limits import Clock, TimeUp
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope, Wording, path_pattern
 from xun_builtin_tools.search.ripgrep import RipgrepRun, find_ripgrep
+from xun_builtin_tools.search.survey import Memory
 
 RIPGREP = shutil.which("rg")
 needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not installed")
@@ -96,7 +97,7 @@ def test_ripgrep_itself_serves_ordinary_ignore_files(tmp_path: Path) -> None:
     ripgrep_search.glob_paths(request, str(RIPGREP), Clock(20, nothing), found)
     assert sorted(found) == [".gitignore", "a.txt", "keep.me"]
     hits = Hits("matches")
-    ripgrep_search.RipgrepSearch(grep(tmp_path, "needle"), str(RIPGREP), Clock(20, nothing), hits).run()
+    ripgrep_search.RipgrepSearch(grep(tmp_path, "needle"), str(RIPGREP), Clock(20, nothing), hits, Memory()).run()
     assert sorted(hits.counts) == ["a.txt", "keep.me"]
 
 
@@ -107,7 +108,9 @@ def test_where_ripgrep_reads_rules_otherwise_the_search_goes_the_other_way(line:
     (tmp_path / "s" / ".gitignore").write_text(line + "\n", "utf-8")
     (tmp_path / "s" / "f").write_text("needle\n", "utf-8")
     with pytest.raises(ripgrep_search.Unequal):
-        ripgrep_search.RipgrepSearch(grep(tmp_path, "needle"), str(RIPGREP), Clock(20, nothing), Hits("matches")).run()
+        ripgrep_search.RipgrepSearch(
+            grep(tmp_path, "needle"), str(RIPGREP), Clock(20, nothing), Hits("matches"), Memory()
+        ).run()
     hits, _ = Engine(SearchOptions(backend="ripgrep"), nothing).grep(grep(tmp_path, "needle"))
     assert hits.counts == {"s/f": 1}
 
