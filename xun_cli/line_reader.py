@@ -7,6 +7,8 @@ import os
 import select
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class LineReader:
@@ -23,8 +25,11 @@ class LineReader:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._wanted = threading.Semaphore(0)
         self._asked = False
+        self._start()
+
+    def _start(self) -> None:
         self._ends = os.pipe()
-        self._thread = threading.Thread(target=self._work, daemon=True, name="lines")
+        self._thread = threading.Thread(target=self._work, args=(self._ends[0],), daemon=True, name="lines")
         self._thread.start()
 
     async def next(self) -> str | None:
@@ -42,11 +47,20 @@ class LineReader:
         self._wanted.release()
         self._thread.join(1)
 
-    def _work(self) -> None:
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave what is typed to somebody else for a while; lines that are there already stay."""
+        self.close()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def _work(self, end: int) -> None:
         while True:
             if not self._ahead:
                 self._wanted.acquire()
-            if self._closed():
+            if self._closed(end):
                 return
             try:
                 raw = sys.stdin.readline()
@@ -60,9 +74,9 @@ class LineReader:
             if line is None:
                 return
 
-    def _closed(self) -> bool:
+    def _closed(self, end: int) -> bool:
         """Wait for a line of a terminal, whose lines come one by one, or for the end."""
         if sys.platform == "win32":
             return False
-        files = [self._ends[0], *([sys.stdin.fileno()] if self._ahead else [])]
-        return self._ends[0] in select.select(files, [], [], None if self._ahead else 0)[0]
+        files = [end, *([sys.stdin.fileno()] if self._ahead else [])]
+        return end in select.select(files, [], [], None if self._ahead else 0)[0]

@@ -24,6 +24,7 @@ from xun_cli.frontend.signals import handled
 from xun_cli.line_reader import LineReader
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
+from xun_cli.plain_editing import edited_reply, editor_works
 from xun_cli.plain_output import PlainScreen, read_any_text
 from xun_cli.plain_questions import question_text, read_reply, refusal
 from xun_cli.settings import Settings
@@ -173,7 +174,7 @@ class Plain(PlainScreen):
         if pending:
             self._question = pending[0]
             self._asked_at = time.monotonic()
-            self._say(question_text(pending[0], self._columns(), len(pending) - 1))
+            self._say(question_text(pending[0], self._columns(), len(pending) - 1, edits=editor_works()))
             self._changed.set()
 
     # -- input ------------------------------------------------------------------------------------
@@ -212,10 +213,10 @@ class Plain(PlainScreen):
             task, self._command = self._command, None
             task.result()
         session = self._session
-        if self._question is not None and session is not None:
-            if self._question.id not in {item.id for item in session.pending()}:
-                self._question = None
-            self._ask_next()
+        question = self._question
+        if question is not None and session is not None and question not in session.pending():
+            self._question = None
+        self._ask_next()
 
     def _prompt(self) -> None:
         idle = self._question is None and self._command is None and self._session and not self._session.running
@@ -229,7 +230,7 @@ class Plain(PlainScreen):
         if line is None:
             await self._end_of_input()
         elif self._question is not None:
-            self._reply(self._question, line)
+            await self._reply(self._question, line)
         elif line.strip():
             await self._obey(line.strip())
 
@@ -243,17 +244,20 @@ class Plain(PlainScreen):
             self._forget_settled()
         self._leaving = True
 
-    def _reply(self, request: ChoiceRequest, line: str) -> None:
+    async def _reply(self, request: ChoiceRequest, line: str) -> None:
         if self._terminal and time.monotonic() - self._asked_at < GUARD:
             self._say("That was typed before the question was there, so it is not taken as the answer. Type it again.")
             return
-        reply = read_reply(request, line)
+        reply = read_reply(request, line, edits=editor_works())
+        if reply.edit:
+            with self._lent():
+                reply = await edited_reply(request, self._reader, lambda: self._leaving)
         if reply.text:
             self._say(reply.text)
         if reply.outcome is not None and self._session is not None:
             self._question = None
-            self._session.answer(request.id, reply.outcome)
-            self._changed.set()
+            if not self._session.answer(request.id, reply.outcome):
+                self._say("The question was withdrawn meanwhile: nothing was done.")
 
     async def _obey(self, line: str) -> None:
         from xun_cli.commands.registry import is_command
@@ -323,6 +327,8 @@ class Plain(PlainScreen):
     # -- signals ----------------------------------------------------------------------------------
 
     def _ctrl_c(self) -> None:
+        if self._held is not None:
+            return  # it was for the editor
         session, now = self._session, time.monotonic()
         if session is not None:
             for request in session.pending():

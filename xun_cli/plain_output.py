@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from xun_cli.render.safe import safe
@@ -26,6 +28,26 @@ class PlainScreen:
     def __init__(self) -> None:
         self._terminal = sys.stdin.isatty()
         self._prompted = False
+        self._held: list[str] | None = None
+
+    @contextmanager
+    def _lent(self) -> Iterator[None]:
+        """Keep what is written meanwhile: another program has the terminal."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for text in held:
+                self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._held is not None:
+            self._held.append(text)
+            return
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+        self._prompted = False
 
     def _welcome(self, session: Session) -> None:
         from xun_cli._version import __version__
@@ -37,14 +59,10 @@ class PlainScreen:
         return max(40, shutil.get_terminal_size().columns) if self._terminal else 100
 
     def _say(self, text: str) -> None:
-        sys.stdout.write(safe(text) + "\n")
-        sys.stdout.flush()
-        self._prompted = False
+        self._write(safe(text))
 
     def _print(self, lines: list[Line]) -> None:
         from xun_cli.render.text import plain_lines
 
         if lines:
-            sys.stdout.write(plain_lines(lines) + "\n")
-            sys.stdout.flush()
-            self._prompted = False
+            self._write(plain_lines(lines))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xun.choice import DENY, GRANT, ONCE, ChoiceOutcome, ChoiceRequest, WriteGrant
+from xun_cli.render.approval import editable
 from xun_cli.render.safe import safe
 
 HINT = "Type the number, or g, o, d. A denial takes a reason behind it, as in: 3 use the test database"
@@ -21,14 +22,16 @@ class Reply:
     Attributes:
         outcome: The answer; None when the line is none.
         text: What to print: a problem, an explanation, or "".
+        edit: The person wants to edit what would be written.
     """
 
     outcome: ChoiceOutcome[Any] | None = None
     text: str = ""
+    edit: bool = False
 
 
-def question_text(request: ChoiceRequest, columns: int, waiting: int = 0) -> str:
-    """Return everything that a person needs to decide, then the answers by number."""
+def question_text(request: ChoiceRequest, columns: int, waiting: int = 0, *, edits: bool = False) -> str:
+    """Return everything that a person needs to decide, then the answers by number; *edits*: an editor can be opened."""
     from xun_cli.render.approval_content import content_lines, risk_words
     from xun_cli.render.text import plain_lines
 
@@ -44,10 +47,16 @@ def question_text(request: ChoiceRequest, columns: int, waiting: int = 0) -> str
     if request.default is not None and request.kind not in ("command", "write"):
         lines.append(f"  nothing: {safe(str(_label(request, request.default)), multiline=False)}")
     if request.kind in ("command", "write"):
-        lines.append(HINT + ("; e COMMAND runs another command instead" if request.kind == "command" else ""))
+        lines.append(HINT + _edit_hint(request, edits=edits))
     if waiting:
         lines.append(f"({waiting} more waiting)")
     return "\n".join(lines)
+
+
+def _edit_hint(request: ChoiceRequest, *, edits: bool) -> str:
+    if request.kind == "command":
+        return "; e COMMAND runs another command instead"
+    return "; e opens your editor on what would be written" if edits and editable(request) else ""
 
 
 def _row(number: int, text: str) -> str:
@@ -72,13 +81,14 @@ def grant_text(request: ChoiceRequest) -> str:
         words = ", ".join(grant.text + ("" if grant.exact else " ...") for grant in request.command.grants)
         span = "from now on" if request.agent == "main" else "for this sub-agent"
         return f"{span} also {safe(words, multiline=False, prompt=True)}"
-    scopes = [_scope(grants) for grants in request.write_scopes]
+    scopes = [scope_text(grants) for grants in request.write_scopes]
     if len(scopes) <= 1:
         return "".join(scopes)
     return "; ".join(f"1{'abcdefgh'[at]} {text}" for at, text in enumerate(scopes[:8]))
 
 
-def _scope(grants: tuple[WriteGrant, ...]) -> str:
+def scope_text(grants: tuple[WriteGrant, ...]) -> str:
+    """Return what one row of write grants allows."""
     words = [f"{grant.path}{' and all below' if grant.directory else ''}" for grant in grants]
     return safe(", ".join(words), multiline=False, prompt=True)
 
@@ -87,14 +97,23 @@ def _label(request: ChoiceRequest, value: Any) -> Any:
     return next((option.label for option in request.options if option.value == value), value)
 
 
-def read_reply(request: ChoiceRequest, line: str) -> Reply:
+def read_reply(request: ChoiceRequest, line: str, *, edits: bool = False) -> Reply:
     """Return what the typed *line* means for *request*; a line that is no answer changes nothing."""
     text = line.strip()
     if text == "?":
         return Reply(text=_explained(request))
+    if request.kind == "write" and text == "e":
+        return _edit(request, edits=edits)
     if request.kind in ("command", "write"):
         return _permission(request, text)
     return _free(request, text)
+
+
+def _edit(request: ChoiceRequest, *, edits: bool) -> Reply:
+    if editable(request) and edits:
+        return Reply(edit=True)
+    why = "your editor needs a terminal" if editable(request) else "this can't be edited"
+    return Reply(text=f"Not here: {why}. Deny it with a reason instead, as in: 3 keep the old name")
 
 
 def _permission(request: ChoiceRequest, text: str) -> Reply:

@@ -31,8 +31,8 @@ class Questions:
         self.failed = False
 
     def pending(self) -> list[ChoiceRequest]:
-        """Return the open questions, oldest first."""
-        return [request for request, _ in self._open.values()]
+        """Return the open questions, oldest first; one that was answered this moment is none any more."""
+        return [request for request, future in self._open.values() if not future.done()]
 
     async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
         """Ask, and return the answer.

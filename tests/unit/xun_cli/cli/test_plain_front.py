@@ -15,7 +15,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from xun.choice import ChoiceOutcome, ChoiceRequest, Option, WriteGrant
+from xun.choice import ChoiceOutcome, ChoiceRequest, FileDiff, Option, WriteGrant
 from xun_cli.plain_questions import grant_text, question_text, read_reply, refusal
 
 XUN = Path(sys.executable).with_name("xun")
@@ -134,9 +134,10 @@ def test_resumed_session_is_shown_again(folder: Path) -> None:
 class Terminal:
     """xun on a terminal of its own."""
 
-    def __init__(self, folder: Path, *args: str) -> None:
+    def __init__(self, folder: Path, *args: str, **variables: str) -> None:
+        environ = {**environment(folder), **variables}
         self.child = pexpect.spawn(
-            str(XUN), list(args), cwd=str(folder), env=environment(folder), encoding="utf-8", timeout=20, echo=False
+            str(XUN), list(args), cwd=str(folder), env=environ, encoding="utf-8", timeout=20, echo=False
         )
 
     def wait(self, words: str) -> str:
@@ -167,6 +168,43 @@ def test_dumb_terminal_gets_lines(folder: Path) -> None:
     terminal.type("/quit")
     assert terminal.code() == 0
     assert (folder / "a.txt").read_text() == "hello baz\n"
+
+
+def test_proposed_content_is_edited_before_it_is_written(folder: Path) -> None:
+    editor = folder / "editor.sh"
+    editor.write_text('#!/bin/sh\necho EDITOR $(cat "$1"); read answer; sed -i "s/baz/$answer/" "$1"\n')
+    editor.chmod(0o755)
+    terminal = Terminal(folder, "--model", script(folder, REPLACE), EDITOR=str(editor))
+    terminal.wait("> ")
+    terminal.type("change it")
+    terminal.wait("e opens your editor")
+    time.sleep(0.6)
+    terminal.type("e")
+    terminal.wait("EDITOR hello baz")
+    terminal.child.sendintr()  # the editor's, not ours: this one dies of it
+    terminal.wait("was stopped by signal 2: nothing was taken. The question is still open")
+    terminal.type("e")
+    terminal.wait("EDITOR hello baz")
+    terminal.type("mine")
+    terminal.wait("+hello mine")
+    assert (folder / "a.txt").read_text() == "hello foo\n"
+    terminal.wait("o, d.")
+    time.sleep(0.6)
+    terminal.type("o")
+    terminal.wait("changed")
+    terminal.wait("> ")
+    terminal.type("/quit")
+    assert terminal.code() == 0
+    assert (folder / "a.txt").read_text() == "hello mine\n"
+
+
+def test_second_of_two_questions_is_asked_too(folder: Path) -> None:
+    write = {"tool_calls": [{"name": "bash", "arguments": {"command": "echo one > one.txt"}}]}
+    calls = [{"name": "agent_run", "arguments": {"task": f"write {n}"}} for n in (1, 2)]
+    turns = [{"tool_calls": calls}, write, write, {"text": "done"}, {"text": "done"}, {"text": "All done."}]
+    run = piped(folder, "go on\n3 first\n3 second\n", turns=turns)
+    assert run.stdout.count("QUESTION") == 2
+    assert "All done." in run.stdout
 
 
 def test_what_was_typed_before_a_question_never_answers_it(folder: Path) -> None:
@@ -320,6 +358,16 @@ def test_what_is_not_offered_can_not_be_chosen() -> None:
     asked = request(options=options)
     assert "not offered: protected" in question_text(asked, 80)
     assert read_reply(asked, "1").outcome is None
+
+
+def test_content_is_edited_only_where_an_editor_can_show_it() -> None:
+    asked = request(files=(FileDiff("/p/a", "update", proposed="new\n"),))
+    fixed = request(files=(FileDiff("/p/a", "delete"),))
+    assert read_reply(asked, "e", edits=True).edit
+    assert "e opens your editor" in question_text(asked, 80, edits=True)
+    assert "e opens your editor" not in question_text(asked, 80) + question_text(fixed, 80, edits=True)
+    assert "needs a terminal" in read_reply(asked, "e").text
+    assert "can't be edited" in read_reply(fixed, "e", edits=True).text
 
 
 def test_command_can_be_replaced() -> None:
