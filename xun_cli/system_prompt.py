@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from xun.unseen import noted
+
 PROJECT_LIMIT = 24_000
 """Bytes of project instructions that go to the model in all."""
 
@@ -259,7 +261,7 @@ def _environment(facts: Facts) -> str:
 
 def _quoted(tag: str, item: Instructions) -> str:
     # The text must not be able to end its own quotation.
-    body = item.text.replace(f"</{tag}", f"<\\/{tag}")
+    body = noted(item.text).replace(f"</{tag}", f"<\\/{tag}")
     more = f"\n[{item.cut} more bytes left out; read the file where they matter]" if item.cut else ""
     whose = "the person's own standing wishes" if tag == "user_instructions" else "how to work in this project"
     return (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xun.errors import ModelReplyInvalid
 from xun.messages import Message, ModelReply, Usage
 from xun.models.base import ModelRequest
+from xun.unseen import without_unseen
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -138,7 +139,7 @@ def largest(history: Sequence[Message]) -> str:
 def summary_request(older: Sequence[Message], focus: str, window: int | None) -> ModelRequest:
     """Return the request for a summary of *older*, small enough for a window of so many tokens."""
     limit = min(_TRANSCRIPT, window * _PER_TOKEN // 2 if window else _TRANSCRIPT)
-    text = f"<transcript>\n{transcript(older, limit)}\n</transcript>"
+    text = f"<transcript>\n{without_unseen(transcript(older, limit))[0]}\n</transcript>"
     if focus.strip():
         text += f"\n\nThe user asks that the notes keep above all: {focus.strip()}"
     return ModelRequest([Message("system", PROMPT), Message("user", text)], purpose="summary")

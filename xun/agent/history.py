@@ -12,6 +12,7 @@ from typing import Any
 from xun.agent.handoff import begun_anew
 from xun.events import Compaction, ContextAdded, Event, MessageCompleted, Steer, ToolCompleted, TurnStarted
 from xun.messages import Image, Message, ToolCall
+from xun.unseen import noted
 
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MEDIA_TYPE = re.compile(r"image/[A-Za-z0-9.+-]{1,60}")
@@ -24,8 +25,8 @@ def normalise(history: Sequence[Message]) -> list[Message]:
     Every call is answered exactly once, directly after it and in order; results of unknown calls
     are dropped, and what came between a call and its result follows the results. Ids are unique;
     names hold only letters, digits, ``_`` and ``-``; arguments are the text of a JSON object; no
-    text holds a lone surrogate; images have a media type of images; there is no assistant message of blanks
-    alone and without calls.
+    text holds a lone surrogate, nor what tools and people say letters that nobody sees (`xun.unseen`); images have a
+    media type of images; there is no assistant message of blanks alone and without calls.
     """
     return _normal(history, set())
 
@@ -90,7 +91,7 @@ def _step(message: Message, results: dict[str, list[Message]], used: set[str]) -
         unique = _unique(call.id, used)
         name = _NAME.sub("_", call.name)[:64] or "unnamed"
         found = results.get(call.id)
-        text = scrub(found.pop(0).text) if found else _UNANSWERED
+        text = noted(scrub(found.pop(0).text)) if found else _UNANSWERED
         calls.append(ToolCall(unique, name, _arguments(call.arguments)))
         answers.append(Message("tool", text, tool_call_id=unique, tool_name=name))
     return [replace(_clean(message), tool_calls=tuple(calls)), *answers]
@@ -126,7 +127,11 @@ def _unique(call_id: str, used: set[str]) -> str:
 
 def _spoken(message: Message) -> list[Message]:
     """Return a message of the user, clean; nothing where it says and shows nothing, which some servers refuse."""
-    return [_clean(message)] if message.text or message.images else []
+    if not (message.text or message.images):
+        return []
+    said = _clean(message)
+    text = noted(said.text)
+    return [said if text == said.text else replace(said, text=text)]
 
 
 def _clean(message: Message) -> Message:

@@ -19,6 +19,7 @@ from xun.tools.function import Function
 from xun.tools.given import GivenSignature, Takes
 from xun.tools.living import Instances, Live
 from xun.tools.running import in_thread, run_blocking
+from xun.unseen import without_unseen
 
 if TYPE_CHECKING:
     from mcp.types import Tool
@@ -27,6 +28,7 @@ MAX_TOOLS = 1000
 """Tools of one server at most."""
 
 _LONGEST = 64
+_PROSE = ("description", "title", "$comment")
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -108,10 +110,21 @@ def _function(server: McpServer, tool: Tool, instances: Instances, first_call: t
         approval=not reads,
         read_only=reads,
         destructive=hints is not None and not reads and hints.destructive_hint is True,
+        output_schema=tool.output_schema,
     )
-    signature = GivenSignature(name, tool.input_schema, Takes(name, call, whole=True))
-    description = (tool.description or tool.title or "").strip()
+    signature = GivenSignature(name, _legible(tool.input_schema), Takes(name, call, whole=True))
+    description = without_unseen((tool.description or tool.title or "").strip())[0]
     return Function(call, name=name, description=description, attr=attr, signature=signature, instances=instances)
+
+
+def _legible(schema: Any) -> Any:
+    """Return *schema* with its texts for readers free of letters that nobody sees; what it checks stays as it is."""
+    if isinstance(schema, dict):
+        return {
+            key: without_unseen(item)[0] if key in _PROSE and isinstance(item, str) else _legible(item)
+            for key, item in schema.items()
+        }
+    return [_legible(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def tool_name(server: str, tool: str) -> str:
