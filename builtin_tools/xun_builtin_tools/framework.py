@@ -12,7 +12,7 @@ from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.memory import read_memory, save_memory
 from xun_builtin_tools.questions import ask_user
-from xun_builtin_tools.session_tools import read_output, tool_search
+from xun_builtin_tools.session_tools import read_output, tool_describe, tool_search
 
 TODO_KEY = "__builtin_todos"
 """Where ``agent.state`` keeps the todo list."""
@@ -25,11 +25,12 @@ def ask_preference(
     choices: list[str],
     allow_extra: bool = False,
     default_choice: str | None = None,
+    title: str = "",
 ) -> dict[str, str]:
     """Ask the person to choose, when the request leaves open what changes the result.
 
     choices are 2 to 9 short answers; with allow_extra the person may type another. default_choice, one of choices, is
-    preselected. Returns the question as Q, the answer as A."""
+    preselected; title says what it is about. Returns the question as Q, the answer as A."""
     if not 2 <= len(choices) <= 9 and not (choices == [] and allow_extra):
         raise ToolError(f"choices needs 2 to 9 answers, got {len(choices)}.")
     if len(set(choices)) != len(choices):
@@ -37,7 +38,7 @@ def ask_preference(
     if default_choice is not None and default_choice not in choices:
         raise ToolError(f"default_choice {default_choice!r} is none of the choices: {', '.join(choices)}.")
     outcome = ctx.agent.get_choice(
-        question, choices, default=default_choice, allow_extra=allow_extra, skip_auto_confirm=True
+        question, choices, title=title, default=default_choice, allow_extra=allow_extra, skip_auto_confirm=True
     )
     return {"Q": question, "A": str(outcome.choice)}
 
@@ -69,4 +70,4 @@ def write_todos(ctx: ToolCallContext[Any], todos: list[Todo]) -> str:
 
 def tools() -> list[Callable[..., Any]]:
     """Return the functions of the group."""
-    return [ask_preference, ask_user, write_todos, tool_search, read_output, save_memory, read_memory]
+    return [ask_preference, ask_user, write_todos, tool_search, tool_describe, read_output, save_memory, read_memory]

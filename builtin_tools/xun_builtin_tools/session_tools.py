@@ -38,6 +38,20 @@ def tool_search(ctx: ToolCallContext[Any], query: str, max_results: int = 5) -> 
     return {"tools": tools} if tools else {"tools": [], "note": "nothing fits; try other words"}
 
 
+@tool_attr(read_only=True, deferred=True, search_hint="schema parameters signature help of tools")
+def tool_describe(ctx: ToolCallContext[Any], names: list[str]) -> dict[str, Any]:
+    """Describe tools without loading them.
+
+    names are exact. Returns tools, each with its name, description and the JSON schema of its parameters, and unknown,
+    the names that no tool has."""
+    if not 1 <= len(names) <= 20:
+        raise ToolError(f"names needs 1 to 20 of them, got {len(names)}.")
+    box = _toolbox(ctx)
+    found = {name: box.get(name) if box.offers(name) else None for name in names}
+    there = [tool.to_json(compact=True)["function"] for tool in dict.fromkeys(found.values()) if tool is not None]
+    return {"tools": there, "unknown": [name for name, tool in found.items() if tool is None]}
+
+
 @tool_attr(read_only=True, expose="direct")
 def read_output(
     ctx: ToolCallContext[Any], handle: str, cursor: int = 0, count: int = 1, from_end: bool = False

@@ -75,13 +75,10 @@ def inherit(param: AgentGetterParam) -> Agent[Any]:
 
     The tools of the parent's run are among them.
     """
-    parent, run = param.tool_context.agent, param.tool_context.run
-    toolbox = getattr(run, "toolbox", None) or parent.toolbox
-    child: Agent[Any] = Agent(
-        param.name, parent.model, toolbox, parent.workspace, parent.config, parent.chooser, parent=parent
-    )
-    system = parent.system_text()
-    return child.system(system) if system else child
+    child = Agent.inherit(param.tool_context.agent, param.name)
+    run = param.tool_context.run
+    child.toolbox = getattr(run, "toolbox", None) or child.toolbox
+    return child
 
 
 def _child(getter: AgentGetter, max_depth: int, ctx: ToolCallContext[Any], name: str | None) -> Agent[Any]:

@@ -133,6 +133,25 @@ def test_103_questions_and_their_source():
         agent.get_choice("Which?", [])
 
 
+async def test_103_title_and_subtitle_are_shown_with_the_question():
+    chooser = Answers("a", True, "a")
+    agent: Agent[Any] = Agent(chooser=chooser)
+    await agent.aget_choice("Which?", ["a"], message="More", title="Colours", subtitle="of the door")
+    await agent.aget_confirm("Proceed?", message=None, title=" ", subtitle="It can't be taken back.")
+    with Agent(chooser=chooser, toolbox=ToolBox().with_defaults("framework")) as asking:
+        assert (
+            await asking.toolbox.acall_tool(
+                asking, "ask_preference", {"question": "Which?", "choices": ["a", "b"], "title": "Door"}
+            )
+        ).unwrap() == {"Q": "Which?", "A": "a"}
+    shown = [(request.prompt, request.message) for request in chooser.requests]
+    assert shown == [
+        ("Colours: Which?", "of the door\nMore"),
+        ("Proceed?", "It can't be taken back."),
+        ("Door: Which?", ""),
+    ]
+
+
 def test_104_outcome_has_no_truth_value():
     outcome = ChoiceOutcome(True, "user")
     for use in (lambda: bool(outcome), lambda: not outcome, lambda: 1 if outcome else 2):

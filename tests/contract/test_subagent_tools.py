@@ -57,6 +57,30 @@ def test_127_error_in_the_child_is_an_error_of_the_call():
     assert "no Agent" in run(nobody, ask("agent_run", task="x"))[0]
 
 
+def test_127_a_getter_may_begin_with_what_the_parent_has():
+    def getter(param: AgentGetterParam) -> Agent[Any]:
+        child = Agent.inherit(param.tool_context.agent, param.name, model=False, system=False)
+        child.model = ScriptedModel([{"text": "mine"}])
+        return child.system("Be brief.")
+
+    assert run(getter, ask("agent_run", task="x")) == ["mine"]
+
+
+def test_127_what_is_inherited_can_be_chosen():
+    parent = Agent("p", ScriptedModel([]), ToolBox().with_defaults("system")).system("Be kind.")
+    whole, bare = (
+        Agent.inherit(parent),
+        Agent.inherit(
+            parent, "c", model=False, toolbox=False, workspace=False, config=False, chooser=False, system=False
+        ),
+    )
+    mine = (parent.model, parent.toolbox, parent.workspace, parent.config)
+    assert (whole.model, whole.toolbox, whole.workspace, whole.config) == mine and whole.system_text() == "Be kind."
+    assert (bare.name, bare.model, bare.system_text(), bare.toolbox.list_tools()) == ("c", None, "", [])
+    assert bare.workspace is not parent.workspace and bare.config is not parent.config
+    assert whole.parent is bare.parent is parent and whole.state is not parent.state
+
+
 @pytest.mark.parametrize(("max_depth", "answer"), [(2, "grandchild"), (1, "deeper than 1")])
 def test_127_generations_are_limited(max_depth: int, answer: str):
     def getter(param: AgentGetterParam) -> Agent[Any]:

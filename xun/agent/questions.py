@@ -148,17 +148,19 @@ def _wait_for(agent: Agent[Any], coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
-def choice_request(
+def choice_request(  # noqa: PLR0913 - as `Asking.get_choice` has them
     agent: Agent[Any],
     prompt: str,
     choices: Sequence[str],
     *,
-    message: str = "",
+    message: str | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
     default: str | None = None,
     allow_extra: bool = False,
     skip_auto_confirm: bool = False,
 ) -> ChoiceRequest:
-    """Build a free question.
+    """Build a free question; see `Asking.get_choice`.
 
     Raises:
         ValueError: The default is none of the choices, or there is nothing to choose.
@@ -171,31 +173,46 @@ def choice_request(
     return ChoiceRequest(
         new_request_id(),
         "choice",
-        prompt,
+        _titled(title, prompt),
         options,
         default,
         agent=agent.name,
-        message=message,
+        message=_below(subtitle, message),
         allow_extra=allow_extra,
         skip_auto_confirm=skip_auto_confirm,
     )
 
 
 def confirm_request(
-    agent: Agent[Any], prompt: str, *, message: str = "", default: bool = True, skip_auto_confirm: bool = False
+    agent: Agent[Any],
+    prompt: str,
+    *,
+    message: str | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+    default: bool = True,
+    skip_auto_confirm: bool = False,
 ) -> ChoiceRequest:
-    """Build a yes/no question."""
+    """Build a yes/no question; see `Asking.get_choice`."""
     options = (Option(True, "Yes", "y"), Option(False, "No", "n"))
     return ChoiceRequest(
         new_request_id(),
         "confirm",
-        prompt,
+        _titled(title, prompt),
         options,
         default,
         agent=agent.name,
-        message=message,
+        message=_below(subtitle, message),
         skip_auto_confirm=skip_auto_confirm,
     )
+
+
+def _titled(title: str | None, prompt: str) -> str:
+    return f"{title.strip()}: {prompt}" if title and title.strip() else prompt
+
+
+def _below(subtitle: str | None, message: str | None) -> str:
+    return "\n".join(text for text in (subtitle, message) if text)
 
 
 class Asking:
@@ -214,13 +231,25 @@ class Asking:
         self,
         prompt: str,
         choices: Sequence[str],
-        message: str = "",
+        message: str | None = None,
         *,
+        title: str | None = None,
+        subtitle: str | None = None,
         default: str | None = None,
         allow_extra: bool = False,
         skip_auto_confirm: bool = False,
     ) -> ChoiceOutcome[str]:
         """Ask the person to choose, from a tool's thread.
+
+        Args:
+            prompt: The question.
+            choices: The answers, in the order to show.
+            message: Text below the question.
+            title: A few words before the question: what it is about.
+            subtitle: A line above *message*.
+            default: The one that is preselected, and that auto_confirm answers.
+            allow_extra: A free text is an answer too.
+            skip_auto_confirm: A person must answer, also under auto_confirm.
 
         Raises:
             Denied: Nobody can be asked.
@@ -231,6 +260,8 @@ class Asking:
             prompt,
             choices,
             message=message,
+            title=title,
+            subtitle=subtitle,
             default=default,
             allow_extra=allow_extra,
             skip_auto_confirm=skip_auto_confirm,
@@ -242,11 +273,25 @@ class Asking:
         return await _aask(self._agent(), choice_request(self._agent(), prompt, choices, **options))
 
     def get_confirm(
-        self, prompt: str, message: str = "", *, default: bool = True, skip_auto_confirm: bool = False
+        self,
+        prompt: str,
+        message: str | None = None,
+        *,
+        title: str | None = None,
+        subtitle: str | None = None,
+        default: bool = True,
+        skip_auto_confirm: bool = False,
     ) -> ChoiceOutcome[bool]:
-        """Ask the person yes or no, from a tool's thread; ``.choice`` is a bool."""
-        agent = self._agent()
-        request = confirm_request(agent, prompt, message=message, default=default, skip_auto_confirm=skip_auto_confirm)
+        """Ask the person yes or no, from a tool's thread; ``.choice`` is a bool. Arguments as in `get_choice`."""
+        request = confirm_request(
+            self._agent(),
+            prompt,
+            message=message,
+            title=title,
+            subtitle=subtitle,
+            default=default,
+            skip_auto_confirm=skip_auto_confirm,
+        )
         return self.ask(request)
 
     async def aget_confirm(self, prompt: str, **options: Any) -> ChoiceOutcome[bool]:

@@ -42,6 +42,46 @@ class Nesting:
         """
         return _tool_of(cast("Agent[Any]", self), name, description, max_depth)
 
+    @staticmethod
+    def inherit(
+        parent: Agent[Any],
+        name: str | None = None,
+        *,
+        model: bool = True,
+        toolbox: bool = True,
+        workspace: bool = True,
+        config: bool = True,
+        chooser: bool = True,
+        system: bool = True,
+    ) -> Agent[Agent.T.New]:
+        """Return a new agent, not initialised, that is like *parent*; what an ``agent_getter`` may begin with.
+
+        Its conversation, state, hooks and permissions are its own, and it ends when *parent* is cancelled.
+
+        Args:
+            parent: Whose parts it gets; it shares them, so give it a ``toolbox.clone()`` before you change the tools.
+            name: What its events and questions are shown with.
+            model: Whether it gets the parent's model; else the configured one.
+            toolbox: Whether it gets the parent's tools; else none.
+            workspace: Whether it gets the parent's workspace; else the current folder.
+            config: Whether it gets the parent's limits and habits; else the defaults.
+            chooser: Whether its questions go to the parent's chooser; as a sub-agent they do in any case.
+            system: Whether it gets the parent's system message.
+        """
+        from xun.agent.agent import Agent
+
+        child: Agent[Agent.T.New] = Agent(
+            name,
+            parent.model if model else None,
+            parent.toolbox if toolbox else None,
+            parent.workspace if workspace else None,
+            parent.config if config else None,
+            parent.chooser if chooser else None,
+            parent=parent,
+        )
+        text = parent.system_text()
+        return child.system(text) if system and text else child
+
 
 def _tool_of(agent: Agent[Any], name: str, description: str, max_depth: int) -> Function:
     from xun.agent.agent import Agent

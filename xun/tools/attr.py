@@ -45,6 +45,7 @@ class ToolAttr:
     pure: bool = False
     max_calls: int | None = None
     max_seconds: float | None = None
+    output_schema: Mapping[str, Any] | None = None
 
 
 def tool_attr(  # noqa: PLR0913 - one keyword for each property of a tool
@@ -69,6 +70,7 @@ def tool_attr(  # noqa: PLR0913 - one keyword for each property of a tool
     pure: bool = False,
     max_calls: int | None = None,
     max_seconds: float | None = None,
+    output_schema: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]:
     """Attach metadata to a tool function; registration still goes through `ToolBox.register`.
 
@@ -94,6 +96,8 @@ def tool_attr(  # noqa: PLR0913 - one keyword for each property of a tool
         pure: The same arguments give the same value, so that a repeated call is answered from the run's cache.
         max_calls: Calls of it in one run.
         max_seconds: Seconds that its calls may take in one run, in all.
+        output_schema: The JSON schema of what it returns, where its annotation does not say it; for the stub of code
+            mode, nothing is checked against it.
 
     Raises:
         ValueError: *expose* is none of the four.
@@ -121,6 +125,7 @@ def tool_attr(  # noqa: PLR0913 - one keyword for each property of a tool
         pure=pure,
         max_calls=max_calls,
         max_seconds=max_seconds,
+        output_schema=output_schema,
     )
 
     def mark(func: F) -> F:

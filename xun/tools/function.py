@@ -248,6 +248,16 @@ class Function:
         return self._wants_context
 
     @property
+    def context_param(self) -> str | None:
+        """The first parameter that gets the `ToolCallContext`; None when there is none by name."""
+        return next(iter(self._signature.context_params), None)
+
+    @property
+    def output_schema(self) -> Mapping[str, Any] | None:
+        """The JSON schema of what it returns, where one was given."""
+        return self._attr.output_schema
+
+    @property
     def signature(self) -> Signature | GivenSignature:
         """Its parameters."""
         return self._signature

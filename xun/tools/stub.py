@@ -63,7 +63,9 @@ def _docstring(text: str, notes: list[str]) -> str:
 
 
 def _returned(tool: Function, types: Types) -> str:
-    """Return the type of what *tool* gives; "Any" where its annotation does not tell."""
+    """Return the type of what *tool* gives; "Any" where neither its output schema nor its annotation tells."""
+    if (given := tool.output_schema) is not None:
+        return Types(given.get("$defs", {}), types.classes).meeting(dict(given))
     func: Any = inspect.unwrap(tool.func)
     while isinstance(func, functools.partial):
         func = inspect.unwrap(func.func)

@@ -58,11 +58,16 @@ class Classes:
 
 
 class Types:
-    """JSON schemas as Python types."""
+    """JSON schemas as Python types.
+
+    Args:
+        definitions: The ``$defs`` that references are looked up in.
+        classes: Where TypedDicts go.
+    """
 
     def __init__(self, definitions: Mapping[str, Any], classes: Classes) -> None:
+        self.classes = classes
         self._definitions = definitions
-        self._classes = classes
         self._open: list[str] = []
 
     def meeting(self, schema: Any) -> str:
@@ -115,7 +120,7 @@ class Types:
                 return "dict[str, Any]"
             kind = self.meeting(item)
             rows.append(f"    {key}: {kind if key in required else f'NotRequired[{kind}]'}")
-        return self._classes.name(title, "\n".join(rows))
+        return self.classes.name(title, "\n".join(rows))
 
     def of(self, kind: Any) -> str:
         """Return the type of the JSON values that values of the Python type *kind* become."""
@@ -151,7 +156,7 @@ class Types:
             schema = described(mode="serialization")
         except (TypeError, ValueError, NameError):
             return "Any"  # a model that can't be described
-        return Types(schema.get("$defs", {}), self._classes).meeting(schema)
+        return Types(schema.get("$defs", {}), self.classes).meeting(schema)
 
     def _of_fields(self, kind: type) -> str:
         name = kind.__name__
@@ -173,7 +178,7 @@ class Types:
             return "dict[str, Any]"
         finally:
             self._open.pop()
-        return self._classes.name(name, "\n".join(rows)) if rows else "dict[str, Any]"
+        return self.classes.name(name, "\n".join(rows)) if rows else "dict[str, Any]"
 
 
 def _union(kinds: list[str]) -> str:

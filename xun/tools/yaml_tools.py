@@ -29,6 +29,7 @@ _PROPERTIES: dict[str, tuple[type, ...]] = {
     "pure": (bool,),
     "max_calls": (int,),
     "max_seconds": (int, float),
+    "output_schema": (dict,),
     "override": (bool,),
     "required_capabilities": (list,),
     "deferred": (bool,),

@@ -70,6 +70,19 @@ def test_row_18_search_scores_names_before_hints_before_descriptions(query: str,
     assert tools.loaded == set(found)
 
 
+def test_row_18_tools_are_described_without_being_loaded() -> None:
+    tools = box().with_defaults("framework").disable("sendPicture")
+    with Agent(toolbox=tools) as agent:
+        told = agent.toolbox.call_tool(
+            agent, "tool_describe", {"names": ["weather", "nowhere", "sendPicture", "weather"]}
+        ).unwrap()
+    assert told["unknown"] == ["nowhere", "sendPicture"]
+    (only,) = told["tools"]
+    assert (only["name"], only["description"]) == ("weather", "Tell the weather, to send by chat.")
+    assert only["parameters"]["required"] == ["city"]
+    assert tools.loaded == {"tool_describe"}
+
+
 def test_row_18_search_gives_no_more_than_asked_for() -> None:
     assert [tool.name for tool in box().search("send", 1)] == ["send_message"]
 

@@ -215,3 +215,14 @@ def test_every_built_in_tool_has_a_stub():
     text = ToolBox().with_defaults().with_subagent_provider().stub()
     compile(text, "stub", "exec")
     assert "async def grep(" in text and "async def bash(" not in text
+
+
+def test_row_48_an_output_schema_says_what_no_annotation_does() -> None:
+    schema = {"type": "object", "properties": {"id": {"$ref": "#/$defs/Id"}}, "$defs": {"Id": {"type": "integer"}}}
+
+    @tool_attr(output_schema={"title": "Order", "required": ["id"], **schema})
+    def order(number: int):
+        """Look up an order."""
+
+    text = ToolBox(order).stub()
+    assert "class Order(TypedDict):\n    id: int" in text and "async def order(*, number: int) -> Order:" in text
