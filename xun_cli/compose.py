@@ -203,6 +203,7 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
         allowed_hosts=tuple(settings.tools.allowed_hosts),
+        check_writes=settings.tools.check_writes,
         compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
         images_need_vision=True,
         max_equal_steps=settings.limits.equal_steps,

@@ -114,10 +114,12 @@ class ToolSettings:
     Attributes:
         disable: Names or patterns of tools that are switched off.
         allowed_hosts: Hosts that are fetched from without a question.
+        check_writes: A write tells the model when the file does not parse any more.
     """
 
     disable: list[str] = field(default_factory=list)
     allowed_hosts: list[str] = field(default_factory=list)
+    check_writes: bool = True
 
 
 @dataclass(slots=True)

@@ -48,6 +48,8 @@ class AgentConfig:
         max_equal_steps: Steps in a row with the same calls and the same results after which the person is asked whether
             to go on; longer circles are noticed within 8 steps. 0 for never.
         max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
+        check_writes: The result of a write says when the file does not parse any more (Python, JSON, TOML, YAML), and
+            what is new by a language server that runs.
     """
 
     auto_confirm: bool = False
@@ -76,3 +78,4 @@ class AgentConfig:
     images_need_vision: bool = False
     max_equal_steps: int = 3
     max_failed_steps: int = 5
+    check_writes: bool = True

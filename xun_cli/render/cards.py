@@ -149,6 +149,8 @@ def _state_facts(call: Call) -> list[str]:
         facts.append("allowed by /auto" if by == "auto" else "allowed by auto_confirm")
     if _edited(call):
         facts.append("edited by you")
+    if call.done is not None and isinstance(call.done.result, dict) and "syntax_error" in call.done.result:
+        facts.append("does not parse")
     return facts
 
 

@@ -96,6 +96,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
         risk_enabled=False,
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
+        check_writes=settings.tools.check_writes,
     )
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
     agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)

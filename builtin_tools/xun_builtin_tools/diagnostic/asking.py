@@ -16,6 +16,7 @@ from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
+from xun_builtin_tools.diagnostic.after_write import KEY
 from xun_builtin_tools.diagnostic.programs import find_program
 from xun_builtin_tools.diagnostic.server import Finding, LanguageServer, worst_first
 from xun_builtin_tools.edit.changes import read_state
@@ -40,7 +41,6 @@ MAX_SECONDS = 120.0
 _SIZE_LIMIT = 2_000_000
 _MESSAGE = 300
 _ENDINGS = (".py", ".pyi")
-_KEY = "__language_server"
 _HERE = ("local", "sandbox", "bubblewrap")
 _PYRIGHT = {"diagnosticMode": "openFilesOnly", "typeCheckingMode": "basic", "useLibraryCodeForTypes": True}
 _OFF = {"enabled": False}
@@ -72,7 +72,7 @@ def diagnostics(ctx: ToolCallContext[Any], paths: list[str] | None = None, timeo
     errors first, with new=true where a file did not have them at the call before."""
     if not 0 < timeout <= MAX_SECONDS:
         raise ToolError(f"timeout must be above 0 and at most {MAX_SECONDS:g} seconds, got {timeout:g}.")
-    session = _Session.of(ctx.agent)
+    session = LanguageSession.of(ctx.agent)
     with session.lock:
         wanted = session.edited() if paths is None else list(dict.fromkeys(paths))
         texts, skipped = _texts(ctx, wanted)
@@ -88,8 +88,16 @@ def diagnostics(ctx: ToolCallContext[Any], paths: list[str] | None = None, timeo
 
 
 @dataclass(slots=True)
-class _Session:
-    """The server of one agent, and what was asked before."""
+class LanguageSession:
+    """The server of one agent, and what was asked before.
+
+    Attributes:
+        agent: Whose it is.
+        seen: The number of the last write that was looked at.
+        before: What was found in each file at the call before.
+        lock: Is held while the server is asked.
+        running: The server; None when there is none.
+    """
 
     agent: Agent[Any]
     seen: int = 0
@@ -98,12 +106,12 @@ class _Session:
     running: LanguageServer | None = None
 
     @classmethod
-    def of(cls, agent: Agent[Any]) -> _Session:
+    def of(cls, agent: Agent[Any]) -> LanguageSession:
         """Return that of *agent*."""
-        found = agent.state.get(_KEY)
-        if isinstance(found, _Session) and found.agent is agent:
+        found = agent.state.get(KEY)
+        if isinstance(found, LanguageSession) and found.agent is agent:
             return found
-        made = agent.state[_KEY] = cls(agent)
+        made = agent.state[KEY] = cls(agent)
         agent.hooks.before_finalize.add(made.end)
         return made
 
@@ -147,7 +155,7 @@ class _Session:
         """End with the agent."""
         if agent is self.agent:
             self.stop()
-            agent.state.pop(_KEY, None)
+            agent.state.pop(KEY, None)
             agent.hooks.before_finalize.remove(self.end)
 
 

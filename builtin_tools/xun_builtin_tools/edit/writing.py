@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xun.errors import EditError
 from xun_builtin_tools import gate
 from xun_builtin_tools.diffs import MAX_DIFF_BYTES, unified
+from xun_builtin_tools.edit.broken import what_broke, written
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
 from xun_builtin_tools.edit.charset import stated_charset
 from xun_builtin_tools.edit.commit import new_token
@@ -151,11 +152,12 @@ def carry_out(
     touched: Sequence[Touched],
     *,
     editable: bool = False,
+    checked: bool = False,
 ) -> dict[str, Any]:
     """Ask, write all of it or nothing, remember how to undo it, and tell the front end.
 
-    With *editable* the person may change the content of one file before allowing it. Then what the model has to
-    be told of that is returned; else an empty dict.
+    With *editable* the person may change the content of one file before allowing it. What the model has to be told of
+    that is returned, and with *checked* what the new contents broke; `told` puts it together with the rest.
 
     Raises:
         Denied: The person or a rule refused.
@@ -177,7 +179,12 @@ def carry_out(
         state.note(path, after)
     for item in touched:
         ctx.changed_file(item.path, item.action, item.added, item.removed)
-    return facts
+    return {**facts, **what_broke(ctx, written(operations))} if checked else facts
+
+
+def told(facts: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """Return what a write says: *usual*, unless the person changed the text, with the *facts* of `carry_out`."""
+    return facts if "edited_by_user" in facts else {**usual, **facts}
 
 
 def _one_text(operations: Sequence[Operation]) -> bool:
@@ -210,7 +217,9 @@ def write_text(
     note = hard_link_note(ctx.agent.workspace, resolved)
     planned = planned_update(resolved, opened.before, after, note)
     touched = Touched(str(resolved.path), "update", added, removed)
-    return carry_out(ctx, [Change(resolved, opened.before, after)], [planned], [touched], editable=editable)
+    return carry_out(
+        ctx, [Change(resolved, opened.before, after)], [planned], [touched], editable=editable, checked=True
+    )
 
 
 def planned_update(resolved: ResolvedPath, before: State, after: State, note: str = "") -> PlannedWrite:
@@ -224,13 +233,13 @@ def planned_update(resolved: ResolvedPath, before: State, after: State, note: st
     return PlannedWrite("update", resolved, note="; ".join(filter(None, (note, sizes))))
 
 
-def write_new(ctx: ToolCallContext[Any], resolved: ResolvedPath, data: bytes, mode: int) -> tuple[int, int]:
-    """Write a new file, and return the lines added and removed; raises as `carry_out`."""
+def write_new(ctx: ToolCallContext[Any], resolved: ResolvedPath, data: bytes, mode: int) -> dict[str, Any]:
+    """Write a new file, and return the lines added and removed, and what is wrong in it; raises as `carry_out`."""
     counts = count_bytes(b"", data)
     planned = PlannedWrite("add", resolved, None, data, asks=False)
     touched = Touched(str(resolved.path), "add", *counts)
-    carry_out(ctx, [Change(resolved, ABSENT, file_state(data, mode))], [planned], [touched])
-    return counts
+    facts = carry_out(ctx, [Change(resolved, ABSENT, file_state(data, mode))], [planned], [touched], checked=True)
+    return {"added": counts[0], "removed": counts[1], **facts}
 
 
 def count_bytes(old: bytes, new: bytes) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from xun_builtin_tools.edit.writing import (
     count_bytes,
     hard_link_note,
     require_writable,
+    told,
     write_new,
     write_text,
 )
@@ -43,8 +44,8 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
         raise edit_error("outside", f"Path {resolved.display} is not within the agent's workspace: it became a link.")
     if before.kind == "absent":
         doc = _new_document(resolved, content, encoding)
-        added, removed = write_new(ctx, resolved, doc.to_bytes(), 0o666 & ~current_umask())
-        return {"path": resolved.shown, "created": True, "added": added, "removed": removed}
+        new = write_new(ctx, resolved, doc.to_bytes(), 0o666 & ~current_umask())
+        return {"path": resolved.shown, "created": True, **new}
     require_writable(resolved, before)
     old = before.data
     if old is not None:
@@ -52,6 +53,7 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
     doc = _new_document(resolved, content, encoding) if old is None else _like(resolved, old, content, encoding)
     data = doc.to_bytes()
     added, removed = count_bytes(old or b"", data)
+    facts: dict[str, Any] = {}
     if data == old:
         EditState.of(ctx.agent).note(str(resolved.path), before)
     elif old is None:
@@ -61,10 +63,8 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
         change = Change(resolved, before, file_state(data, before.mode))
         carry_out(ctx, [change], [planned], [Touched(str(resolved.path), "update", added, removed)])
     else:
-        edited = write_text(ctx, Opened(resolved, before, doc), doc, added, removed)
-        if edited:
-            return {"path": resolved.shown, "created": False, **edited}
-    return {"path": resolved.shown, "created": False, "added": added, "removed": removed}
+        facts = write_text(ctx, Opened(resolved, before, doc), doc, added, removed)
+    return {"path": resolved.shown, "created": False, **told(facts, {"added": added, "removed": removed})}
 
 
 def _new_document(resolved: ResolvedPath, content: str, encoding: str | None) -> Document:

@@ -6,6 +6,7 @@ from typing import Any
 
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
+from xun_builtin_tools.edit.broken import BROKEN
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.patchtext import parse_patch
 from xun_builtin_tools.edit.writing import carry_out
@@ -32,8 +33,8 @@ def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> 
     for item in parse_patch(patch):
         plan.add(item)
     operations = plan.operations()
-    edited = carry_out(ctx, operations, plan.planned(), plan.touched(), editable=True)
+    facts = carry_out(ctx, operations, plan.planned(), plan.touched(), editable=True, checked=True)
     files = plan.results()
-    if edited:
-        files[0].update(edited)
-    return {"files": files}
+    broken = {key: facts.pop(key) for key in BROKEN if key in facts}
+    files[0].update(facts)
+    return {"files": files, **broken}

@@ -10,7 +10,7 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools.edit.document import Splice, fold_newlines
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.replacing import Replaced, replace_text, splice_document
-from xun_builtin_tools.edit.writing import describe, open_text, write_text
+from xun_builtin_tools.edit.writing import describe, open_text, told, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ def replace(
     or the places."""
     opened = open_text(ctx, path, encoding)
     result = replace_text(opened.doc, old, new, replace_all=replace_all)
-    edited = write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": opened.path.shown, **(edited or describe(result))}
+    facts = write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": opened.path.shown, **told(facts, describe(result))}
 
 
 @tool_attr(expose="direct")
@@ -59,11 +59,9 @@ def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[
         doc = result.doc
     if doc.source == opened.doc.source:
         raise edit_error("noop", f"The edits together leave {opened.path.display} as it is, so nothing was changed.")
-    edited = write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
-    if edited:
-        return {"path": opened.path.shown, **edited}
+    facts = write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
     said = [describe(result, spans, doc) for result, spans in zip(results, ranges, strict=True)]
-    return {"path": opened.path.shown, "edits": said}
+    return {"path": opened.path.shown, **told(facts, {"edits": said})}
 
 
 def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
@@ -102,5 +100,5 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
         )
     else:
         result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
-    edited = write_text(ctx, opened, result.doc, result.added, result.removed)
-    return {"path": opened.path.shown, **(edited or describe(result))}
+    facts = write_text(ctx, opened, result.doc, result.added, result.removed)
+    return {"path": opened.path.shown, **told(facts, describe(result))}

@@ -6,6 +6,7 @@ from typing import Any
 
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
+from xun_builtin_tools.edit.broken import Written, what_broke
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.state import EditState
@@ -29,11 +30,13 @@ def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, A
         where = "" if path is None else f" for {path}"
         raise edit_error("noop", f"There is no edit history{where}, so nothing was undone.")
     check_undo(workspace, [entry])
-    gate.write(ctx, state.journal.plan_undo(entry))
+    planned = state.journal.plan_undo(entry)
+    gate.write(ctx, planned)
     ctx.check_cancel()
     restored = state.journal.undo_last_call(target)
     for changed in restored:
         after = read_state(workspace, workspace.resolve(changed, follow=False))
         state.note(changed, after)
         ctx.changed_file(changed, "delete" if after.kind == "absent" else "update")
-    return {"restored": [shown_name(changed) for changed in restored]}
+    back = [Written(item.path, item.old, item.new) for item in planned if item.new is not None]
+    return {"restored": [shown_name(changed) for changed in restored], **what_broke(ctx, back)}

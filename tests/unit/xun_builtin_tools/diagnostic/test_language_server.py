@@ -269,3 +269,36 @@ def test_pylsp_itself(tmp_path: Path) -> None:
     finally:
         agent.finalize()
         agent.workspace.close()
+
+
+def test_a_write_tells_what_a_running_server_finds_new(place: Place) -> None:
+    place.install()
+    agent = place.agent()
+    (place.root / "a.py").write_text("BAD = 1\n")
+    assert "new_errors" not in call(agent, "write_file", path="b.py", content="BAD = 1\n").unwrap(), "none runs yet"
+    assert place.notes() == []
+    assert len(ask(agent, paths=["a.py"])["findings"]) == 1
+    moved = call(agent, "write_file", path="a.py", content="x = 2  # ODD\nBAD = 1\n").unwrap()
+    assert "new_errors" not in moved, "it was wrong before, and a warning is no error"
+    value = call(agent, "write_file", path="a.py", content="BAD = 1\ny = 2  # BAD two\nz = 3\n").unwrap()
+    assert value["new_errors"] == f"{place.root}/a.py:2: bad thing: y = 2 # BAD two"
+    twice = call(agent, "replace", path="a.py", old="z = 3", new="BAD = 1").unwrap()
+    assert twice["new_errors"] == f"{place.root}/a.py:3: bad thing: BAD = 1", "the same mistake a second time"
+    unparsed = call(agent, "write_file", path="c.py", content="BAD = (\n").unwrap()
+    assert "syntax_error" in unparsed and "new_errors" not in unparsed
+    new = call(agent, "write_file", path="d.py", content="BAD = 1\n").unwrap()
+    assert new["new_errors"] == f"{place.root}/d.py:1: bad thing: BAD = 1"
+    assert any(row["path"].endswith("d.py") for row in ask(agent)["findings"]), (
+        "diagnostics still knows what was written"
+    )
+
+
+@pytest.mark.parametrize("mode", ["slow", "crash-at-file"])
+def test_a_write_does_not_fail_or_wait_long_for_a_server(place: Place, mode: str) -> None:
+    place.install(mode)
+    agent = place.agent()
+    (place.root / "a.py").write_text("x = 1\n")
+    call(agent, "diagnostics", paths=["a.py"])
+    begun = time.monotonic()
+    assert call(agent, "write_file", path="new.py", content="BAD = 1\n").unwrap()["created"]
+    assert time.monotonic() - begun < 4

@@ -134,6 +134,13 @@ async def test_tools_allowed_hosts(build: Build) -> None:
     await session.close()
 
 
+async def test_tools_check_writes(build: Build) -> None:
+    write = [call("write_file", path="a.json", content="[1\n")]
+    assert "syntax_error" in result(await played(build(write, {}))).result
+    write = [call("write_file", path="b.json", content="[1\n")]
+    assert "syntax_error" not in result(await played(build(write, {"tools.check_writes": False}))).result
+
+
 async def test_risk(build: Build) -> None:
     session = build([], {"risk.enabled": False, "risk.timeout": 7.0, "limits.cost_usd": 2.5, "bash.env_keep": ["A"]})
     config = session.agent.config
