@@ -25,6 +25,10 @@ ENDPOINT_SECONDS = 5.0
 """How long the model's server may take to list its models."""
 
 
+EXTRAS = (("browser", "playwright"), ("images", "PIL"), ("mcp", "mcp"))
+"""The optional parts, and the package that each brings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One finding.
@@ -76,6 +80,18 @@ def _program_checks(cwd: Path) -> Iterator[Check]:
         status: Literal["ok", "warn", "bad"] = "ok" if found or need == "ok" else "bad" if need == "bad" else "warn"
         yield Check(name, status, found or f"not found in PATH ({why})")
     yield Check("shell", "ok", os.environ.get("SHELL", "unknown"))
+    yield _extras_check()
+
+
+def _extras_check() -> Check:
+    from importlib.util import find_spec
+
+    there = [extra for extra, package in EXTRAS if find_spec(package) is not None]
+    missing = [extra for extra, _ in EXTRAS if extra not in there]
+    text = ", ".join(there) or "none"
+    if missing:
+        text += f"; not installed: {', '.join(missing)} (pip install 'xun[{','.join(missing)}]')"
+    return Check("extras", "ok", text)
 
 
 def _sandbox_check(settings: Settings, cwd: Path) -> Check:

@@ -27,6 +27,12 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(usage_error(message, self.prog))
 
 
+def parse_words(parser: argparse.ArgumentParser, argv: list[str], default: str) -> argparse.Namespace:
+    """Return the arguments of a command of several words; the word *default* is meant when none is given."""
+    found = parser.parse_args(argv)
+    return found if found.word else parser.parse_args([*argv, default])
+
+
 def add_folder(parser: argparse.ArgumentParser) -> None:
     """Add ``-C DIR``, which must exist."""
     parser.add_argument("-C", dest="folder", default=".", metavar="DIR", type=_folder, help="the folder (default: .)")

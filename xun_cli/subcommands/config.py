@@ -12,7 +12,7 @@ from xun_cli.config import apply_file, load_settings, parse_value, read_user_fil
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.settings import Settings, all_keys, displayed
-from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_text
+from xun_cli.subcommands.common import Parser, add_folder, fail, parse_words, print_json, print_text
 from xun_cli.toml_file import short
 
 COMMAND = "xun config"
@@ -25,8 +25,8 @@ def main(argv: list[str]) -> int:
     parser = Parser(prog=COMMAND, description="The settings and where they come from.")
     add_folder(parser)
     parser.add_argument("--profile", default="", help="with this profile (default: none)")
-    commands = parser.add_subparsers(dest="word", required=True, metavar="show|path|set|check", parser_class=Parser)
-    show = commands.add_parser("show", help="every value with its origin")
+    commands = parser.add_subparsers(dest="word", metavar="show|path|set|check", parser_class=Parser)
+    show = commands.add_parser("show", help="every value with its origin (default)")
     show.add_argument("key", nargs="?", metavar="KEY", help="one key, or the keys below it (default: all)")
     show.add_argument("--json", action="store_true", help="as JSON (default: off)")
     commands.add_parser("path", help="the file of your settings")
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     put.add_argument("value", metavar="VALUE", help="as in TOML; a text needs no quotes, a list may be a,b")
     check = commands.add_parser("check", help="look for mistakes")
     check.add_argument("file", nargs="?", metavar="FILE", help="(default: your settings and the folder's)")
-    found = parser.parse_args(argv)
+    found = parse_words(parser, argv, "show")
     try:
         return _COMMANDS[found.word](found, Places.from_environment())
     except ConfigError as error:

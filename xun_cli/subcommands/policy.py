@@ -25,7 +25,7 @@ HELP = """\
 usage: xun policy test [-C DIR] COMMAND...   explain the gate's answer; runs nothing
        xun policy test --stdin --json        the same for JSON lines {"id", "command"}
        xun policy test-write [-C DIR] PATH   would writing PATH ask?
-       xun policy show [--builtin] [-s ID]   the lists; -s: of a saved session
+       xun policy [show] [--builtin] [-s ID] the lists; -s: of a saved session
        xun policy export [FILE] [-s ID]      user-made entries as TOML  (default: stdout)
        xun policy import FILE [--dry-run]    check FILE and add it to your settings
        xun policy allow KIND ENTRY [-s ID]   KIND: command, write, host; into your settings
@@ -42,7 +42,9 @@ test: exit 0 = would run unasked, 4 = would be assessed. -C DIR: where  (default
 def main(argv: list[str]) -> int:
     """Run ``xun policy`` with the arguments *argv*."""
     folder, rest = _leading_folder(argv)
-    word = rest[0] if rest else ""
+    if not rest or (rest[0].startswith("-") and rest[0] not in ("-h", "--help")):
+        rest = ["show", *rest]
+    word = rest[0]
     try:
         if word in ("-h", "--help"):
             sys.stdout.write(HELP)
@@ -58,7 +60,7 @@ def main(argv: list[str]) -> int:
     except UsageError as error:
         return usage_error(str(error), "xun policy")
     known = "test, test-write, show, allow, remove, reset, undo, log, export, import"
-    return usage_error(f'"{word}" is none of {known}' if word else f"one of {known} is missing", "xun policy")
+    return usage_error(f'"{word}" is none of {known}', "xun policy")
 
 
 _ALIASES = (

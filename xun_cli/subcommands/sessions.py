@@ -18,7 +18,7 @@ from xun_cli.session.store import (
     list_sessions,
     read_session,
 )
-from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_text
+from xun_cli.subcommands.common import Parser, add_folder, fail, parse_words, print_json, print_text
 
 COMMAND = "xun sessions"
 
@@ -27,10 +27,8 @@ def main(argv: list[str]) -> int:
     """Run ``xun sessions`` with the arguments *argv*."""
     parser = Parser(prog=COMMAND, description="The stored sessions of a folder.")
     add_folder(parser)
-    commands = parser.add_subparsers(
-        dest="word", required=True, metavar="list|search|show|export|delete|prune", parser_class=Parser
-    )
-    listing = commands.add_parser("list", help="what there is, the last used first")
+    commands = parser.add_subparsers(dest="word", metavar="list|search|show|export|delete|prune", parser_class=Parser)
+    listing = commands.add_parser("list", help="what there is, the last used first (default)")
     listing.add_argument("--all", action="store_true", help="of every folder (default: off)")
     listing.add_argument("--json", action="store_true", help="as JSON lines (default: off)")
     search = commands.add_parser("search", help="where a text was said, run or named")
@@ -52,7 +50,7 @@ def main(argv: list[str]) -> int:
     old.add_argument("--days", type=int, default=30, metavar="N", help="unused for N days (default: 30)")
     old.add_argument("--all", action="store_true", help="of every folder (default: off)")
     old.add_argument("--yes", action="store_true", help="do not ask (default: asks)")
-    found = parser.parse_args(argv)
+    found = parse_words(parser, argv, "list")
     try:
         return _COMMANDS[found.word](found, Places.from_environment())
     except XunError as error:

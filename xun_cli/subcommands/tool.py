@@ -52,6 +52,8 @@ def add_grants(parser: Parser) -> None:
 
 def _run(found: Namespace) -> int:
     settings, toolbox = configured(found, COMMAND)
+    # Asked for by name, what is not installed says how to install it.
+    toolbox.enable("browser_*").disable(*settings.tools.disable)
     if not found.name:
         for tool in toolbox.list_tools():
             sys.stdout.write(f"{tool.name:<18} {tool.description.strip().splitlines()[0]}\n")

@@ -56,6 +56,21 @@ def cli(
     return Cli(folder, capsys, monkeypatch)
 
 
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [(("config",), "show"), (("config", "-C", "."), "show"), (("sessions",), "list"), (("policy",), "show")],
+)
+def test_a_command_without_its_word_shows(cli: Cli, command: tuple[str, ...], word: str) -> None:
+    code, out, err = cli(*command)
+    assert (code, err) == (0, "") and out
+    assert (code, out, err) == cli(*command, word)
+
+
+def test_policy_options_without_a_word_are_those_of_show(cli: Cli) -> None:
+    assert cli("policy", "--builtin") == cli("policy", "show", "--builtin")
+    assert cli("policy", "-C", ".", "--builtin")[0] == 0 and cli("policy", "--nothing")[0] == 2
+
+
 # -- policy -------------------------------------------------------------------------------------------
 
 
@@ -80,7 +95,7 @@ def test_policy_test_joins_words_and_takes_one_raw(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["test"], ["test", "--nope", "ls"], ["test", "--stdin"], ["test", "-C"], ["nope"], []]
+    "argv", [["test"], ["test", "--nope", "ls"], ["test", "--stdin"], ["test", "-C"], ["nope"], ["--nope"]]
 )
 def test_policy_wrong_call_is_2(cli: Cli, argv: list[str]) -> None:
     code, out, err = cli("policy", *argv)
@@ -399,6 +414,16 @@ def test_doctor_without_a_key(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None
     code, out, _ = cli("doctor")
     assert code == 1
     assert "BAD   settings" in out
+
+
+def test_what_is_not_installed_says_how_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    assert "browser (pip install 'xun[browser]')" in " ".join(cli("doctor", "--offline")[1].split())
+    code, out, _ = cli("tool", "browser_page", "action=list")
+    assert (code, "xun[browser]" in json.loads(out)["error"]) == (1, True), out
+    cli.places.config_file.write_text('[tools]\ndisable = ["browser_*"]\n')
+    assert cli("tool", "browser_page", "action=list")[0] == 2
 
 
 def test_doctor_asks_the_server_and_shows_no_key(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
