@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -70,6 +71,9 @@ def test_wheel_metadata(release: tuple[list[str], zipfile.ZipFile]):
 
 def test_source_archive_has_tests_and_no_caches(release: tuple[list[str], zipfile.ZipFile]):
     names = {name.split("/", 1)[1] for name in release[0] if "/" in name}
-    assert {"tests/contract/test_wheel.py", "README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"} <= names
+    named = re.findall(r"\b(?:scripts|docs|benchmarks)/[\w/]+\.(?:py|md|toml)\b", (ROOT / "Makefile").read_text())
+    assert {"tests/contract/test_wheel.py", "CHANGELOG.md", "LICENSE", "pyproject.toml", "Makefile", *named} <= names
+    linked = set(re.findall(r"\]\(([\w/.-]+)\)", (ROOT / "README.md").read_text()))
+    assert linked and {link for link in linked if not (ROOT / link).is_dir()} <= names
     odd = [name for name in names if name.endswith(".pyc") or name.split("/")[0] in (".venv", ".git", "dist")]
     assert odd == []
