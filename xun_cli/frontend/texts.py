@@ -50,6 +50,12 @@ def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
     )
 
 
+def input_mark(draft: str, vi: str = "") -> str:
+    """Return what stands before the draft: vi's mode, when there is one, and whether a shell command is typed."""
+    mark = "! " if draft.startswith("!") else "› "
+    return f"{vi} {mark}" if vi else mark
+
+
 def farewell(session: Session | None) -> Line:
     """Return the last line: how to go on with *session*; empty when there is nothing to go on with."""
     if session is None or session.store is None or not session.turn:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from prompt_toolkit.filters import Condition, has_completions, is_searching, vi_insert_mode
+from prompt_toolkit.filters import Condition, has_completions, is_searching, vi_insert_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 
 from xun_cli.repl.bindings import FOCUS_IN, FOCUS_OUT
@@ -34,6 +35,7 @@ _DIALOG_KEYS = {
     "escape": "escape",
     "c-c": "c-c",
 }
+_SENDING = ("submit", "steer", "cancel")
 _EVERYWHERE = ("redraw", "suspend")
 _IGNORED_IN_DIALOG = (
     "backspace",
@@ -150,13 +152,15 @@ class _Composer:
         for action, handler in table.items():
             # In vi's insert mode Esc leaves that mode first, as everywhere.
             active = self._typing & ~vi_insert_mode if action == "interrupt" else self._typing
+            done = self._sent(handler) if action in _SENDING else handler
             if action in _EVERYWHERE:
                 active = ~is_searching
             for keys in self._keys.keys[action]:
-                self._bindings.add(*keys, filter=active)(self._then_sync(handler))
-        self._bindings.add("backspace", filter=self._typing)(
+                self._bindings.add(*keys, filter=active)(self._then_sync(done))
+        self._bindings.add("backspace", filter=self._typing & ~vi_navigation_mode)(
             self._then_sync(lambda event: composer.backspace(event.arg))
         )
+        self._bindings.add("c-r", filter=self._typing & vi_navigation_mode)(lambda event: composer.buffer.redo())
         self._bindings.add(Keys.BracketedPaste, filter=~is_searching)(self._paste)
         self._bindings.add("enter", filter=self._in_field)(lambda event: self._field_done())
         for keys in self._keys.keys["newline"]:
@@ -168,6 +172,14 @@ class _Composer:
         def handle(event: KeyPressEvent) -> None:
             handler(event)
             self._view.sync_focus()
+
+        return handle
+
+    def _sent(self, handler: Callable[[KeyPressEvent], None]) -> Callable[[KeyPressEvent], None]:
+        def handle(event: KeyPressEvent) -> None:
+            handler(event)
+            if not self._composer.text:
+                event.app.vi_state.input_mode = InputMode.INSERT  # a new prompt is typed into, as in a shell
 
         return handle
 

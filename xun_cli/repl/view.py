@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -22,6 +24,7 @@ from prompt_toolkit.layout.processors import (
 from prompt_toolkit.widgets.toolbars import SearchToolbar
 
 from xun_cli.frontend.dialog import LABELS
+from xun_cli.frontend.texts import input_mark
 from xun_cli.render.approval import approval_view
 from xun_cli.render.status import status_line
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, SELECTED, Line, cut, fitting, width
@@ -92,6 +95,7 @@ class View:
             if layout.current_window is not self._field_window:
                 self.field.text = dialog.field_text
                 self.field.cursor_position = len(self.field.text)
+                get_app().vi_state.input_mode = InputMode.INSERT
                 layout.focus(self._field_window)
         elif dialog.focused:
             if layout.current_window is not self._top_window:
@@ -140,14 +144,17 @@ class View:
     def _hint(self) -> Processor:
         empty = ~is_searching & Condition(lambda: self._hints and not self._composer.text and not self._dialog.open)
         return ConditionalProcessor(
-            AfterInput(lambda: fitting(_HINT, max(0, self._size().columns - 4)), style=DIM), empty
+            AfterInput(
+                lambda: fitting(_HINT, max(0, self._size().columns - 2 - width(input_mark("", _vi_mode())))), style=DIM
+            ),
+            empty,
         )
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
+        mark = input_mark(self._composer.text, _vi_mode())
         if line or wrapped:
-            return [(PLAIN, "  ")]
-        style = DIM if self._dialog.focused else f"{BOLD} {ACCENT}"
-        return [(style, "! " if self._composer.text.startswith("!") else "› ")]
+            return [(PLAIN, " " * width(mark))]
+        return [(DIM if self._dialog.focused else f"{BOLD} {ACCENT}", mark)]
 
     def _field_prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         label = LABELS.get(self._dialog.field, "") + " › "
@@ -159,7 +166,7 @@ class View:
 
     def _input_rows(self) -> int:
         buffer = self.field if self._dialog.field else self._composer.buffer
-        columns = max(1, self._size().columns - 2)
+        columns = max(1, self._size().columns - width(input_mark("", _vi_mode())))
         rows = sum(max(1, -(-(width(line) + 1) // columns)) for line in buffer.text.split("\n"))
         return min(rows, self._input_cap())
 
@@ -217,6 +224,17 @@ class View:
 
     def _menu_text(self) -> StyleAndTextTuples:
         return joined(self._menu())
+
+
+def _vi_mode() -> str:
+    """Return the letter of vi's mode, "" when the keys are not vi's."""
+    app = get_app()
+    if app.editing_mode != EditingMode.VI:
+        return ""
+    if app.current_buffer.selection_state is not None:
+        return "V"
+    mode = app.vi_state.input_mode
+    return {InputMode.NAVIGATION: "N", InputMode.REPLACE: "R", InputMode.REPLACE_SINGLE: "R"}.get(mode, "I")
 
 
 def joined(lines: Iterable[Line]) -> StyleAndTextTuples:

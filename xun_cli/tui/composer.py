@@ -161,6 +161,8 @@ class Composer(Input):
         self._history, self._clock, self._pasted_at = history, clock, float("-inf")
         self.pasted = False
         """The last change came by a paste: no completion is offered for it."""
+        self.on_take: Callable[[], None] = lambda: None
+        """Called when the draft was taken."""
 
     @property
     def runs_unseen(self) -> bool:
@@ -182,6 +184,7 @@ class Composer(Input):
             self._history.add(draft.text)
         self.recall.reset()
         self.put("")
+        self.on_take()
         return draft
 
     def peek(self) -> Draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xun_cli.frontend.dialog import LABELS
-from xun_cli.frontend.texts import notes_of, status_of
+from xun_cli.frontend.texts import input_mark, notes_of, status_of
 from xun_cli.render.approval import approval_view
 from xun_cli.render.safe import safe
 from xun_cli.render.status import status_line
@@ -74,7 +74,9 @@ class Drawing:
         if self._face.dialog.field:
             return [(f"{BOLD} {ACCENT}", LABELS.get(self._face.dialog.field, "") + " › ")]
         style = DIM if self._face.dialog.focused else f"{BOLD} {ACCENT}"
-        return [(style, "! " if self._app.composer.text.startswith("!") else "› ")]
+        vi = self._face.router.vi
+        mode = "" if vi is None else "N" if vi.normal else "I"
+        return [(style, input_mark(self._app.composer.text, mode))]
 
     def _working(self, state: list[Line]) -> list[Line]:
         columns = self._app.size.width - 2

@@ -101,7 +101,7 @@ class Face:
         paths = PathOffers(self._options.cwd)
         self.completing = Completing(app.composer, self._slash, paths.offers, self.refresh)
         keys = key_map(self._settings.keys, known)
-        self.router = Router(self, app, keys)
+        self.router = Router(self, app, keys, vi=self._settings.ui.editing == "vi")
         self._problems = [*keys.problems, *self.router.problems]
         app.composer.put(self._carried.draft)
         app.composer.placeholder = HINT if self._settings.ui.hints else ""

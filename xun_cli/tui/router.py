@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xun_cli.tui.keys import as_names, key_name
+from xun_cli.tui.vi_draft import ViDraft
 
 if TYPE_CHECKING:
     from textual.events import Key
@@ -29,10 +30,17 @@ class Router:
         face: What is shown.
         app: The widgets.
         keys: The keys of each action.
+        vi: Whether the draft has vi's keys.
     """
 
-    def __init__(self, face: Face, app: FullScreen, keys: KeyMap) -> None:
+    def __init__(self, face: Face, app: FullScreen, keys: KeyMap, *, vi: bool = False) -> None:
         self._face, self._app = face, app
+        self.vi: ViDraft | None = None
+        if vi:
+            search = app.composer.recall.begin_search
+            asks = {"earlier": self._earlier, "later": self._later, "search": lambda: search(app.composer.text)}
+            self.vi = ViDraft(app.composer, asks)
+            app.composer.on_take = self.vi.keys.begin
         self._held: tuple[str, asyncio.TimerHandle] | None = None
         self._actions: dict[str, Callable[[], None]] = {}
         self._reserved: dict[str, Callable[[], None]] = {}
@@ -169,6 +177,8 @@ class Router:
 
     def _in_draft(self, name: str) -> bool:
         handler = self._actions.get(name)
+        if self.vi is not None and self._in_vi(self.vi, name, free=handler is None or name == "escape"):
+            return True
         if handler is not None:
             handler()
         elif name in _READING or (name in ("home", "end") and self._at_end(name)):
@@ -183,9 +193,20 @@ class Router:
             return False
         return True
 
+    def _in_vi(self, vi: ViDraft, name: str, *, free: bool) -> bool:
+        """Let vi take a key that is *free*: what the settings bind goes on doing that."""
+        taken = free and vi.take(name)
+        if taken:
+            self._face.completing.close()
+        else:
+            vi.keys.forget()
+        return taken
+
     def _at_end(self, name: str) -> bool:
         """Tell whether Home or End has nothing left to do in the draft."""
         composer = self._app.composer
+        if self.vi is not None and self.vi.normal:
+            return True  # vi has taken it if there was
         return composer.cursor_at_start_of_line if name == "home" else composer.cursor_at_end_of_line
 
     def _read(self, name: str) -> None:

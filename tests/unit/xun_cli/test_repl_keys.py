@@ -186,7 +186,13 @@ async def test_vi_keys(tmp_path: Path) -> None:
         await sheet.press("abc", 0.05)
         await sheet.press("\x1b", 0.3)
         await sheet.press("0x", 0.1)
-        await sheet.shows("› bc")
+        await sheet.shows("N › bc")
+        await sheet.press("u\x12", 0.1)
+        await sheet.shows("N › bc")
+        await sheet.press("\r", 0.1)
+        await sheet.until(lambda: sheet.session.sent == [("bc", "")])
+        await sheet.press("ix")  # a new prompt is typed into
+        await sheet.shows("I › ix")
 
 
 async def test_an_answer_reaches_the_session_with_its_reason(tmp_path: Path) -> None:
