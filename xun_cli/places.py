@@ -137,21 +137,6 @@ def private_dir(path: Path, root: Path) -> Path:
     return path
 
 
-def read_private(path: Path, limit: int) -> bytes:
-    """Return the bytes of *path*; links are not followed.
-
-    Raises:
-        OSError: It is missing, a link or not readable.
-        ValueError: It is larger than *limit* bytes.
-    """
-    fd = os.open(path, os.O_RDONLY | NOFOLLOW)
-    with os.fdopen(fd, "rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ValueError(f"{path} is larger than {limit} bytes")
-    return data
-
-
 def write_private(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write *data* to *path*, 0600, whole or not at all; *durable*: also after a power cut.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,14 +43,6 @@ class RiskVerdict:
     reason: str = ""
     seconds: float = 0.0
     failed: bool = False
-
-
-class RiskAssessor(Protocol):
-    """Whoever assesses a command that the allowlist does not decide."""
-
-    async def assess(self, verdict: CommandVerdict, scope: CommandScope) -> RiskVerdict:
-        """Return an assessment; a failure or a timeout is ``unsure`` with ``failed``, never an exception."""
-        ...
 
 
 def parse_reply(text: str) -> RiskVerdict:

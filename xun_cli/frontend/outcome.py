@@ -11,10 +11,6 @@ from xun_cli.frontend.history import InputHistory
 if TYPE_CHECKING:
     from xun_cli.frontend.conversation import Conversation
 
-FRONT_ENDS = ("inline", "full", "plain")
-"""What ``--tui``, ``ui.mode`` and ``/tui`` name."""
-
-
 class Leave(NamedTuple):
     """xun ends.
 

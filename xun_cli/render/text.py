@@ -170,28 +170,6 @@ def hard_wrap(text: str, limit: int) -> list[str]:
     return pieces or [""]
 
 
-def hard_wrap_line(line: Sequence[Fragment], limit: int) -> list[Line]:
-    """Cut *line* into lines of at most *limit* cells, without looking for words."""
-    limit = max(1, limit)
-    lines: list[Line] = [[]]
-    left = limit
-    for style, text in line:
-        rest = text
-        while rest:
-            head = _head(rest, left)
-            if not head:
-                if left == limit:
-                    head = rest[0]
-                else:
-                    lines.append([])
-                    left = limit
-                    continue
-            lines[-1].append((style, head))
-            left -= width(head)
-            rest = rest[len(head) :]
-    return lines
-
-
 def wrap(
     line: Sequence[Fragment], limit: int, first: Sequence[Fragment] = (), rest: Sequence[Fragment] = ()
 ) -> list[Line]:

@@ -17,7 +17,6 @@ NOT_CONFIGURED = 3
 """The exit code when the wizard ends without a working model."""
 
 OPENAI = "https://api.openai.com/v1"
-LOCAL = "http://127.0.0.1:11434/v1"
 _SHOWN = 12  # models that are listed by number
 
 
