@@ -160,7 +160,8 @@ class _Composer:
         self._bindings.add("backspace", filter=self._typing & ~vi_navigation_mode)(
             self._then_sync(lambda event: composer.backspace(event.arg))
         )
-        self._bindings.add("c-r", filter=self._typing & vi_navigation_mode)(lambda event: composer.buffer.redo())
+        redo = self._bindings.add("c-r", filter=self._typing & vi_navigation_mode, save_before=lambda event: False)
+        redo(lambda event: composer.buffer.redo())
         self._bindings.add(Keys.BracketedPaste, filter=~is_searching)(self._paste)
         self._bindings.add("enter", filter=self._in_field)(lambda event: self._field_done())
         for keys in self._keys.keys["newline"]:
