@@ -6,7 +6,12 @@ diff, text conversion and filters all fired on ``git status`` or ``git diff``).
 
 from __future__ import annotations
 
+import re
+
 from xun_policies.gitprobe.config import Setting, is_boolean, is_false
+
+_RUNNING_FORMAT = r"%[-+ ]?(?:G|\(describe)"
+"""Placeholders that run gpg or git; a ``-``, ``+`` or blank behind the % only changes the line ends (git-log(1))."""
 
 _LAST = frozenset(
     {
@@ -62,10 +67,22 @@ def loaded(setting: Setting) -> bool:
     if name == "diff.submodule":
         return (value or "").lower() != "short"
     if section == "pretty" or name == "format.pretty":
-        return "%G" in (value or "") or "%(describe" in (value or "")
+        return format_runs(value or "")
+    if key == "sort" and section in ("branch", "tag"):
+        return sort_runs(value or "")
     if section == "submodule" and key == "update":
         return (value or "").lstrip().startswith("!")
     return key in _LAST
+
+
+def format_runs(text: str) -> bool:
+    """Tell whether *text*, a format of ``git log``, makes git run another program."""
+    return re.search(_RUNNING_FORMAT, text) is not None
+
+
+def sort_runs(text: str) -> bool:
+    """Tell whether *text*, a key or format of a list of references, makes git run another program."""
+    return "signature" in text or "describe" in text
 
 
 def path_value(setting: Setting) -> str | None:

@@ -44,7 +44,9 @@ def finding(cwd: str, places: Places, home: str = "") -> str | None:
 
 def _runs(setting: Setting) -> bool:
     """Tell whether *setting* of the user makes a reading command run a program that the workspace may have chosen."""
-    return setting.key in _RUN_BY_READING or include_value(setting) is not None or setting.name == "log.showsignature"
+    if setting.section == "trace2" or setting.name == "log.showsignature":
+        return True  # a trace is written to the file that a trace2 setting names
+    return setting.key in _RUN_BY_READING or include_value(setting) is not None
 
 
 def _unchanged(marks: tuple[tuple[str, Any], ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from xun_policies.gitprobe.keys import format_runs, sort_runs
 from xun_policies.guards.options import Arguments, Call, compiled, walk
 from xun_policies.guards.rules import NOT_FREE, Rule, operands
 from xun_policies.shell.lexer import Problem, Word
@@ -18,7 +19,7 @@ _OPTIONAL_COMMIT = ("--contains", "--no-contains", "--merged", "--no-merged")
 def _formats(found: Arguments) -> Problem | None:
     for name in ("--pretty", "--format", "--group"):
         for value in found.options.get(name, "").split("\n"):
-            if "%G" in value or "%(describe" in value:
+            if format_runs(value):
                 return Problem(NOT_FREE, f"{name} runs another program ({value})")
     pretty = found.options.get("--pretty", "")
     for value in (pretty or found.options.get("--format", "")).split("\n"):
@@ -30,10 +31,8 @@ def _formats(found: Arguments) -> Problem | None:
 def _references(found: Arguments) -> Problem | None:
     for name in ("--sort", "--format"):
         value = found.options.get(name, "")
-        if "signature" in value:
-            return Problem(NOT_FREE, f"{name} by signature runs gpg")
-        if "describe" in value:
-            return Problem(NOT_FREE, f"{name} runs another program ({value})")
+        if sort_runs(value):
+            return Problem(NOT_FREE, f"{name} by signature or description runs another program ({value})")
     return None
 
 

@@ -39,7 +39,7 @@ _AWK_REGEX = re.compile(r"/(?:[^/\\\n]|\\.)+/")
 _AWK_PATTERN = re.compile(r"[^{}/\"'#\\\n;]*")
 
 _JQ_BAD = re.compile(
-    r"\$(?:\s|#[^\n]*\n)*(?:ENV|__prog)|(?<![\w.\"])env\b|(?<=\.\.)\s*env\b"
+    r"\$(?:ENV|__prog|[\s#][\s\S]*(?:ENV|__prog))|(?<![\w.\"])env\b|(?<=\.\.)\s*env\b"
     # Both statements stand at the start or behind a ; so that neither a field nor the start of a string is one.
     r"|(?<![\w.\"])(?:import|include|modulemeta|get_search_list)\b",
     re.A,
@@ -378,11 +378,14 @@ def _awk_without_comparisons(bare: str, emptied: bool) -> str:
 
 def jq(rule: Rule, call: Call) -> Problem | None:
     """A filter without environment and modules; files inside."""
-    words = list(call.words)
+    words = call.words
     kept: list[Word] = []
     index = 0
     while index < len(words):
         text = words[index].text
+        if text == "--":
+            kept += words[index:]  # what looks like --arg behind it is a file
+            break
         if text in ("--arg", "--argjson"):
             if any(word.glob for word in words[index : index + 3]):
                 return Problem("glob", f"a pattern as the value of {text}")
@@ -390,8 +393,9 @@ def jq(rule: Rule, call: Call) -> Problem | None:
         elif text in ("--args", "--jsonargs"):
             index += 1
         else:
-            kept.append(words[index])
-            index += 1
+            taken = 2 if text == "--indent" else 1  # its value stays its value, whatever it looks like
+            kept += words[index : index + taken]
+            index += taken
     found = walk(compiled(rule.options), call.of(kept))
     if isinstance(found, Problem):
         return found
