@@ -157,6 +157,11 @@ class _Composer:
                 active = ~is_searching
             for keys in self._keys.keys[action]:
                 self._bindings.add(*keys, filter=active)(self._then_sync(done))
+        self._bind_rest()
+
+    def _bind_rest(self) -> None:
+        """Bind what no setting changes: pastes, a field of the dialog."""
+        composer = self._composer
         self._bindings.add("backspace", filter=self._typing & ~vi_navigation_mode)(
             self._then_sync(lambda event: composer.backspace(event.arg))
         )
