@@ -1,15 +1,17 @@
 """A language server for tests: lines with ``BAD`` are errors, with ``ODD`` warnings, with ``NOTE`` hints.
 
-Run as a program with the words of `MODES` that change how it behaves; it writes what it was asked to the file that
+A line ``NEEDS name`` is an error as long as there is no file of that name beside it. Run as a program with the words of `MODES` that change how it behaves; it writes what it was asked to the file that
 ``--log`` names.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 MODES = (
     "crash-at-start",
@@ -28,7 +30,7 @@ MODES = (
 class Server:
     def __init__(self, modes: list[str], log: str) -> None:
         self.modes, self.log = modes, log
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, tuple[int, str]] = {}
 
     def send(self, **message: Any) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -65,7 +67,13 @@ class Server:
         if "slow" in self.modes:
             time.sleep(1)
         found = []
+        beside = os.path.dirname(unquote(urlsplit(uri).path))
         for number, line in enumerate(text.split("\n")):
+            needed = line.partition("NEEDS ")[2].strip()
+            if needed and not os.path.exists(os.path.join(beside, needed)):
+                start = {"line": number, "character": 0}
+                place = {"start": start, "end": start}
+                found.append({"range": place, "severity": 1, "message": f"no {needed}", "code": "NEEDS"})
             for word, severity in (("BAD", 1), ("ODD", 2), ("NOTE", 4)):
                 if word in line:
                     start = {"line": number, "character": line.index(word)}
@@ -93,7 +101,15 @@ class Server:
             document = params["textDocument"]
             text = document["text"] if "text" in document else params["contentChanges"][0]["text"]
             self.note(method=method, uri=document["uri"], version=document["version"])
+            self.texts[document["uri"]] = document["version"], text
             self.look(document["uri"], document["version"], text)
+        elif method == "textDocument/didClose":
+            self.note(method=method, uri=params["textDocument"]["uri"])
+            self.texts.pop(params["textDocument"]["uri"])
+        elif method == "workspace/didChangeWatchedFiles":
+            self.note(method=method, changes=params["changes"])
+            for uri, (version, text) in self.texts.items():
+                self.look(uri, version, text)
         elif method == "shutdown":
             self.note(method=method)
             if "stays" not in self.modes:

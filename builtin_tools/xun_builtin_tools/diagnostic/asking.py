@@ -19,6 +19,7 @@ from xun_builtin_tools import gate
 from xun_builtin_tools.diagnostic.after_write import KEY
 from xun_builtin_tools.diagnostic.programs import find_program
 from xun_builtin_tools.diagnostic.server import Finding, LanguageServer, worst_first
+from xun_builtin_tools.diagnostic.watching import Look
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.state import EditState
 from xun_policies.errors import PathOutsideWorkspace
@@ -80,6 +81,7 @@ def diagnostics(ctx: ToolCallContext[Any], paths: list[str] | None = None, timeo
             why = f" {'; '.join(skipped)}." if skipped else ""
             raise ToolError(f"There is no Python file to look at.{why} Name files in paths.")
         server = session.server(ctx)
+        session.tell_of_disk(ctx, server)
         said = server.findings(texts, timeout, ctx.check_cancel)
         value = _value(server.name, said, session.before, skipped)
         session.before.update({path: frozenset(map(_gist, rows)) for path, rows in said.items() if rows is not None})
@@ -97,6 +99,7 @@ class LanguageSession:
         before: What was found in each file at the call before.
         lock: Is held while the server is asked.
         running: The server; None when there is none.
+        look: What the server knows to be on disk.
     """
 
     agent: Agent[Any]
@@ -104,6 +107,7 @@ class LanguageSession:
     before: dict[str, frozenset[tuple[str, str, str]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: LanguageServer | None = None
+    look: Look | None = None
 
     @classmethod
     def of(cls, agent: Agent[Any]) -> LanguageSession:
@@ -142,8 +146,24 @@ class LanguageSession:
         except BaseException:
             server.end()
             raise
-        self.running = server
+        self.running, self.look = server, None
         return server
+
+    def tell_of_disk(self, ctx: ToolCallContext[Any], server: LanguageServer) -> None:
+        """Tell the server what changed on disk since it was told last, by commands and other programs too.
+
+        Raises:
+            ToolError: It ended.
+        """
+
+        def text(path: str) -> str | None:
+            return _texts(ctx, [path])[0].get(path)
+
+        opened = server.opened
+        look = Look.at(str(self.agent.workspace.workdir), opened)
+        if self.look is not None:
+            server.disk_changed(look.since(self.look, opened), text)
+        self.look = look
 
     def stop(self) -> None:
         """End the server."""

@@ -17,6 +17,7 @@ from xun_builtin_tools.diagnostic.rpc import Connection
 
 if TYPE_CHECKING:
     from xun.environment.base import Process
+    from xun_builtin_tools.diagnostic.watching import Happened
 
 START_SECONDS = 30.0
 """The longest that a server may take to begin."""
@@ -24,7 +25,11 @@ START_SECONDS = 30.0
 SETTLED = 0.4
 """Seconds without news of a file after which what was said of it counts as all."""
 
+FOR_NEWS = 4.0
+"""Seconds in which a server may change its mind on a file after it heard that others changed on disk."""
+
 _END_SECONDS = 1.0
+_HAPPENED = {"created": 1, "changed": 2, "deleted": 3}
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
@@ -51,6 +56,7 @@ class Finding:
 
 @dataclass(slots=True)
 class _File:
+    path: str
     version: int = 0
     text: str = ""
     findings: tuple[Finding, ...] = ()
@@ -72,6 +78,7 @@ class LanguageServer:
         self._process, self._folder, self._settings = process, folder, settings
         self._files: dict[str, _File] = {}
         self._news = threading.Condition()
+        self._told = 0.0
         answers: dict[str, Callable[[Any], Any]] = {
             "workspace/configuration": self._configuration,
             "workspace/workspaceFolders": lambda params: [self._place],
@@ -104,7 +111,12 @@ class LanguageServer:
             "workspaceFolders": [self._place],
             "capabilities": {
                 "textDocument": {"publishDiagnostics": diagnostics, "synchronization": {"dynamicRegistration": False}},
-                "workspace": {"configuration": True, "workspaceFolders": True, "didChangeConfiguration": {}},
+                "workspace": {
+                    "configuration": True,
+                    "workspaceFolders": True,
+                    "didChangeConfiguration": {},
+                    "didChangeWatchedFiles": {"dynamicRegistration": True},
+                },
                 "window": {"workDoneProgress": True},
             },
         }
@@ -129,17 +141,63 @@ class LanguageServer:
         try:
             uris = {path: self._show(path, text) for path, text in texts.items()}
         except OSError:
-            raise ToolError(f"{self.name} ended. {self._connection.errors}".strip()) from None
+            raise self._gone() from None
         until = sent + seconds
         with self._news:
             while not all(self._is_settled(uri) for uri in uris.values()):
                 if time.monotonic() > until:
                     break
                 if not self.alive:
-                    raise ToolError(f"{self.name} ended. {self._connection.errors}".strip())
+                    raise self._gone()
                 self._news.wait(0.05)
                 check()
             return {path: self._said(uri) for path, uri in uris.items()}
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The paths of the files whose text it was given."""
+        with self._news:
+            return tuple(file.path for file in self._files.values())
+
+    def disk_changed(self, happened: Mapping[str, Happened], text: Callable[[str], str | None]) -> None:
+        """Tell the server what happened to files on disk; of those that it has open it gets the new *text*, and one
+        that has none any more is closed.
+
+        Raises:
+            ToolError: It ended.
+        """
+        try:
+            rows = [
+                {"uri": PurePath(path).as_uri(), "type": _HAPPENED[what]}
+                for path, what in happened.items()
+                if self._is_news(path, text)
+            ]
+            if rows:
+                self._connection.notify("workspace/didChangeWatchedFiles", {"changes": rows})
+                self._told = time.monotonic()
+        except OSError:
+            raise self._gone() from None
+
+    def _is_news(self, path: str, text: Callable[[str], str | None]) -> bool:
+        """Tell whether the server does not know yet what is at *path*, and give it the text if it is open there."""
+        uri = PurePath(path).as_uri()
+        with self._news:
+            file = self._files.get(uri)
+        if file is None:
+            return True
+        new = text(path)
+        if new is None:
+            with self._news:
+                del self._files[uri]
+            self._connection.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+            return True
+        if file.text == new:
+            return False
+        self._show(path, new)
+        return True
+
+    def _gone(self) -> ToolError:
+        return ToolError(f"{self.name} ended. {self._connection.errors}".strip())
 
     def end(self) -> None:
         """Ask it to end, and see to it."""
@@ -157,7 +215,7 @@ class LanguageServer:
             file = self._files.get(uri)
             fresh = file is None
             if file is None:
-                file = self._files[uri] = _File()
+                file = self._files[uri] = _File(path)
             if not fresh and file.text == text:
                 return uri
             file.version, file.text, file.heard = file.version + 1, text, 0.0
@@ -173,7 +231,9 @@ class LanguageServer:
 
     def _is_settled(self, uri: str) -> bool:
         file = self._files[uri]
-        return bool(file.heard) and time.monotonic() - file.heard >= SETTLED
+        # What was said before it heard of changes on disk may be said anew.
+        heard = file.heard if file.heard > self._told else max(file.heard, self._told + FOR_NEWS - SETTLED)
+        return bool(file.heard) and time.monotonic() - heard >= SETTLED
 
     def _said(self, uri: str) -> tuple[Finding, ...] | None:
         file = self._files[uri]

@@ -16,6 +16,7 @@ import pytest
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.environment.tags import carriers
 from xun_builtin_tools.diagnostic.asking import MAX_FINDINGS, SERVERS
+from xun_builtin_tools.diagnostic.watching import Look
 
 FAKE = Path(__file__).parents[3] / "fakes" / "language_server.py"
 
@@ -271,6 +272,31 @@ def test_pylsp_itself(tmp_path: Path) -> None:
         agent.workspace.close()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pyright-langserver") is None, reason="pyright is not installed")
+def test_pyright_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import b\n\nx: int = b.y\n")
+    agent: Agent[Any] = Agent(
+        toolbox=ToolBox().with_defaults("diagnostic", "fs", "patch"),
+        workspace=Workspace(tmp_path),
+        config=AgentConfig(auto_confirm=True),
+    ).initialize()
+    try:
+        value = ask(agent, paths=["a.py"], timeout=60)
+        assert value["server"] == "pyright-langserver", "basedpyright is not on PATH here"
+        assert [row["code"] for row in value["findings"]] == ["reportMissingImports"]
+        (tmp_path / "b.py").write_text("y = ''\n")
+        found = ask(agent, paths=["a.py"], timeout=60)["findings"]
+        assert [(row["line"], row["code"], row["new"]) for row in found] == [(3, "reportAssignmentType", True)]
+        fixed = call(agent, "write_file", path="b.py", content="y = 1\n").unwrap()
+        assert "new_errors" not in fixed and ask(agent, paths=["a.py"])["findings"] == []
+        broken = call(agent, "replace", path="a.py", old="int", new="str").unwrap()
+        assert broken["new_errors"].startswith(f'{tmp_path}/a.py:3: Type "int" is not assignable')
+    finally:
+        agent.finalize()
+        agent.workspace.close()
+
+
 def test_a_write_tells_what_a_running_server_finds_new(place: Place) -> None:
     place.install()
     agent = place.agent()
@@ -280,10 +306,10 @@ def test_a_write_tells_what_a_running_server_finds_new(place: Place) -> None:
     assert len(ask(agent, paths=["a.py"])["findings"]) == 1
     moved = call(agent, "write_file", path="a.py", content="x = 2  # ODD\nBAD = 1\n").unwrap()
     assert "new_errors" not in moved, "it was wrong before, and a warning is no error"
-    value = call(agent, "write_file", path="a.py", content="BAD = 1\ny = 2  # BAD two\nz = 3\n").unwrap()
-    assert value["new_errors"] == f"{place.root}/a.py:2: bad thing: y = 2 # BAD two"
-    twice = call(agent, "replace", path="a.py", old="z = 3", new="BAD = 1").unwrap()
-    assert twice["new_errors"] == f"{place.root}/a.py:3: bad thing: BAD = 1", "the same mistake a second time"
+    twice = call(agent, "replace", path="a.py", old="x = 2  # ODD", new="BAD = 1\ny = 2  # BAD two").unwrap()
+    assert twice["new_errors"] == (
+        f"{place.root}/a.py:2: bad thing: y = 2 # BAD two; {place.root}/a.py:3: bad thing: BAD = 1"
+    ), "another mistake, and the same one a second time"
     unparsed = call(agent, "write_file", path="c.py", content="BAD = (\n").unwrap()
     assert "syntax_error" in unparsed and "new_errors" not in unparsed
     new = call(agent, "write_file", path="d.py", content="BAD = 1\n").unwrap()
@@ -293,7 +319,7 @@ def test_a_write_tells_what_a_running_server_finds_new(place: Place) -> None:
     )
 
 
-@pytest.mark.parametrize("mode", ["slow", "crash-at-file"])
+@pytest.mark.parametrize("mode", [pytest.param("slow", marks=pytest.mark.slow), "crash-at-file"])
 def test_a_write_does_not_fail_or_wait_long_for_a_server(place: Place, mode: str) -> None:
     place.install(mode)
     agent = place.agent()
@@ -302,3 +328,57 @@ def test_a_write_does_not_fail_or_wait_long_for_a_server(place: Place, mode: str
     begun = time.monotonic()
     assert call(agent, "write_file", path="new.py", content="BAD = 1\n").unwrap()["created"]
     assert time.monotonic() - begun < 4
+
+
+def test_what_other_programs_changed_on_disk_reaches_the_server(place: Place) -> None:
+    place.install()
+    agent = place.agent()
+    (place.root / "a.py").write_text("import b  # NEEDS b.py\n")
+    (place.root / "old.py").write_text("BAD\n")
+    assert [row["line"] for row in ask(agent, paths=["a.py", "old.py"])["findings"]] == [1, 1]
+    (place.root / "b.py").write_text("y = 1\n")
+    (place.root / ".hidden").mkdir()
+    (place.root / ".hidden" / "c.py").write_text("y = 1\n")
+    (place.root / "notes.txt").write_text("BAD\n")
+    (place.root / "old.py").unlink()
+    assert ask(agent, paths=["a.py"])["findings"] == [], "nothing of a.py itself changed"
+    told = [note for note in place.notes() if note.get("method") == "workspace/didChangeWatchedFiles"]
+    changes = sorted((row["uri"].rpartition("/")[2], row["type"]) for row in told[0]["changes"])
+    assert len(told) == 1 and changes == [("b.py", 1), ("old.py", 3)]
+    assert [note["uri"] for note in place.notes() if note.get("method") == "textDocument/didClose"] == [
+        (place.root / "old.py").as_uri()
+    ]
+    (place.root / "b.py").unlink()
+    assert [row["message"] for row in ask(agent, paths=["a.py"])["findings"]] == ["no b.py"]
+
+
+def test_an_open_file_that_another_program_rewrote(place: Place) -> None:
+    place.install()
+    agent = place.agent()
+    (place.root / "a.py").write_text("x\n")
+    (place.root / "b.py").write_text("y\n")
+    assert ask(agent, paths=["a.py", "b.py"])["findings"] == []
+    (place.root / "b.py").write_text("y = BAD\n")
+    ask(agent, paths=["a.py"])
+    shown = [note for note in place.notes() if note.get("method") == "textDocument/didChange"]
+    assert [(note["uri"], note["version"]) for note in shown] == [((place.root / "b.py").as_uri(), 2)]
+    begun = time.monotonic()
+    call(agent, "write_file", path="b.py", content="y = 2\n").unwrap()
+    ask(agent, paths=["a.py"])
+    assert time.monotonic() - begun < 2, "what a write showed the server already is no news"
+    assert len([note for note in place.notes() if note.get("method") == "workspace/didChangeWatchedFiles"]) == 1
+
+
+def test_a_folder_that_is_too_large_to_be_watched(place: Place) -> None:
+    for number in range(5):
+        (place.root / f"{number}.py").write_text("")
+    before = Look.at(str(place.root), [])
+    assert len(before.stamps) == 5 and before.whole
+    (place.root / "sub").mkdir()
+    now = Look.at(str(place.root), [str(place.root / "1.py")], most=3)
+    assert not now.whole and list(now.stamps) == [str(place.root / "1.py")]
+    assert now.since(before, [str(place.root / "1.py")]) == {}
+    (place.root / "1.py").write_text("x\n")
+    later = Look.at(str(place.root), [str(place.root / "1.py")], most=3)
+    assert later.since(now, [str(place.root / "1.py")]) == {str(place.root / "1.py"): "changed"}
+    assert Look.at(str(place.root / "none"), []).stamps == {}
