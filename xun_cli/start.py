@@ -15,6 +15,7 @@ from xun_cli.settings import Settings
 from xun_cli.usage import UsageError
 
 if TYPE_CHECKING:
+    from xun_cli.keys import Credentials
     from xun_cli.session.session import Session
 
 NOT_CONFIGURED = 3
@@ -87,12 +88,22 @@ def prepare(options: StartOptions, places: Places) -> Settings:
         from xun_cli.trust_question import ask_trust
 
         ask_trust(options, places)
+    settings = settings_of(options, places, credentials)
+    for warning in settings.warnings:
+        say(warning, "warning: ")
+    return settings
+
+
+def settings_of(options: StartOptions, places: Places, credentials: Credentials) -> Settings:
+    """Return the settings for the folder of *options*; a key that they name goes out of the environment, too.
+
+    Raises:
+        ConfigError: A setting is wrong.
+    """
     settings = load_settings(places, options)
     if settings.provider.api_key_env:
         credentials.take([settings.provider.api_key_env])
     settings.credentials = credentials
-    for warning in settings.warnings:
-        say(warning, "warning: ")
     return settings
 
 
@@ -116,7 +127,7 @@ def _headless(options: StartOptions, settings: Settings, places: Places) -> int:
         prompt = whole_prompt(options.prompt, say)
         if not prompt.text.strip():
             raise UsageError("there is no prompt, neither as an argument nor on standard input")
-    return run_headless(options, settings, prompt, _builder(options, settings, places))
+    return run_headless(options, settings, prompt, builder(options, settings, places))
 
 
 def _interactive(options: StartOptions, settings: Settings, places: Places) -> int:
@@ -131,14 +142,16 @@ def _interactive(options: StartOptions, settings: Settings, places: Places) -> i
         say(note, "note: ")
     _settle_resume(options, places, settings)
     _warn_of_folder(options)
-    build = _builder(options, settings, places)
+    build = builder(options, settings, places)
     from xun_cli.driver import Start, run_front_ends
 
     first = "plain" if wants_plain(settings) else settings.ui.mode
     return run_front_ends(Start(options, settings, places, build), first)
 
 
-def _builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
+def builder(options: StartOptions, settings: Settings, places: Places) -> Callable[[], Session]:
+    """Return what builds the session of a start; it blocks."""
+
     def build() -> Session:
         from xun_cli.compose import build_session
         from xun_cli.session.store import prune

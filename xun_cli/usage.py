@@ -12,7 +12,7 @@ HELP = """\
 usage: xun [OPTIONS] [PROMPT]   work in this folder, interactively
        xun -p [OPTIONS] PROMPT  answer once on stdout; xun run FILE: from FILE
        xun COMMAND [-h]         sessions policy tool tools config doctor setup
-                                init completion
+                                init completion acp mcp
 session
   -c, --continue       go on with the last session here  (default: a new one)
   -r, --resume [ID]    go on with a session by id or name  (no ID: choose one)
@@ -49,7 +49,20 @@ examples: xun "why does test_login fail?"
           xun -p --allow-write . --allow-command "npm test" "fix the tests"
 """
 
-COMMANDS = ("sessions", "policy", "tool", "tools", "mcp", "config", "doctor", "setup", "init", "completion", "run")
+COMMANDS = (
+    "sessions",
+    "policy",
+    "tool",
+    "tools",
+    "mcp",
+    "acp",
+    "config",
+    "doctor",
+    "setup",
+    "init",
+    "completion",
+    "run",
+)
 """The words that are commands when they come first."""
 
 USAGE_ERROR = 2

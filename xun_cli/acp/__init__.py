@@ -1,0 +1,1 @@
+"""xun behind an editor: a server of the Agent Client Protocol (https://agentclientprotocol.com) on standard streams."""
