@@ -119,7 +119,9 @@ def found_by(backend: str, pattern: str, text: str, arguments: dict[str, Any]) -
         (root / "f").write_bytes(text.encode())
         toolbox = ToolBox().register(*search.tools(SearchOptions(backend=backend)))
         agent: Any = SimpleNamespace(workspace=Workspace(root))
-        return toolbox.call_tool(agent, "grep", {"pattern": pattern, **arguments}, None).unwrap()
+        value = toolbox.call_tool(agent, "grep", {"pattern": pattern, **arguments}, None).unwrap()
+        # On a busy machine one of the two takes too long for a look at what was left out.
+        return {key: item for key, item in value.items() if key != "note"}
 
 
 def test_a_pattern_that_may_explode_is_told_from_one_that_cannot() -> None:

@@ -24,24 +24,6 @@ _WIDER = {
     "big5": "big5hkscs",
     "utf-16": "utf-16-le",
 }
-_LABELS = {
-    "utf-8": "utf-8",
-    "utf-16-le": "utf-16le",
-    "utf-16-be": "utf-16be",
-    "cp932": "shift_jis",
-    "gb18030": "gb18030",
-    "cp949": "euc-kr",
-    "big5hkscs": "big5",
-    "euc_jp": "euc-jp",
-    "iso2022_jp": "iso-2022-jp",
-    "koi8-r": "koi8-r",
-    "koi8-u": "koi8-u",
-    "cp866": "ibm866",
-    "mac-roman": "macintosh",
-    "cp874": "windows-874",
-    **{f"cp125{i}": f"windows-125{i}" for i in range(9)},
-    **{f"iso8859-{i}": f"iso-8859-{i}" for i in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
-}
 
 
 def codec_name(name: str) -> str | None:
@@ -54,11 +36,6 @@ def codec_name(name: str) -> str | None:
     if not getattr(info, "_is_text_encoding", True) or info.name in ("idna", "punycode", "undefined"):
         return None
     return _WIDER.get(info.name, info.name)
-
-
-def ripgrep_label(codec: str) -> str | None:
-    """Return ripgrep's name for a codec, or None when it does not have it."""
-    return _LABELS.get(codec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ class Engine:
                 return
             except ripgrep_search.Unequal:
                 _clear(hits)
-        walk = python_search.new_walk(request.scope, clock, request.filter.matches if request.filter else None)
+        matches = request.filter.matches if request.filter else None
+        walk = python_search.new_walk(request.scope, clock, matches, request.filter)
         try:
             python_search.PythonSearch(request, clock, hits).in_folders(walk.folders())
         finally:
@@ -182,7 +183,10 @@ class Engine:
         """
         accepted = request.filter.matches if request.filter else None
         walk = python_search.new_walk(
-            request.scope, clock, lambda path: path not in done and (accepted is None or accepted(path))
+            request.scope,
+            clock,
+            lambda path: path not in done and (accepted is None or accepted(path)),
+            request.filter,
         )
         found: list[tuple[str, list[str]]] = []
         for folder in walk.folders():

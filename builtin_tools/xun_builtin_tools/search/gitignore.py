@@ -219,12 +219,14 @@ def _set(pattern: str, i: int) -> tuple[int, str] | None:
         if not char:
             return None
         if char == "[" and pattern[i + 1 : i + 2] == ":":
-            close = pattern.find(":]", i + 2)
-            named = _POSIX.get(pattern[i + 2 : close]) if close >= 0 else None
-            if named is None:
-                return None
-            body, previous, i = body + named, "", close + 2
-            continue
+            close = pattern.find("]", i + 2)
+            # With no colon before the next bracket it is no class, and the bracket stands for itself.
+            if close < 0 or (close > i + 2 and pattern[close - 1] == ":"):
+                named = _POSIX.get(pattern[i + 2 : close - 1]) if close >= 0 else None
+                if named is None:
+                    return None
+                body, previous, i = body + named, "", close + 1
+                continue
         if char == "-" and previous and pattern[i + 1 : i + 2] not in ("", "]"):
             i += 1
             i += pattern[i] == "\\"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -72,11 +72,21 @@ class NamePattern:
     """The pattern has no slash and is held against the last part of a path only."""
     endings: tuple[str, ...] = ("",)
     """Every path that the expression takes ends with one of these."""
+    parts: tuple[tuple[Token, ...], ...] = ()
+    """What the pattern stands for, one by one, as seen from the root."""
 
     def matches(self, path: str) -> bool:
         """Return whether the file *path*, relative to the root, is wanted."""
-        subject = path.rpartition("/")[2] if self.basename else path
-        return (self.regex.fullmatch(subject) is not None) != self.negated
+        if not self.negated:
+            return self._takes(path)
+        return self.enters(path) and all(self.enters(path[:at]) for at, char in enumerate(path) if char == "/")
+
+    def enters(self, folder: str) -> bool:
+        """Return whether anything in a folder may be wanted: what leaves out a folder leaves out all in it."""
+        return not (self.negated and self._takes(folder))
+
+    def _takes(self, path: str) -> bool:
+        return self.regex.fullmatch(path.rpartition("/")[2] if self.basename else path) is not None
 
 
 def path_pattern(pattern: str, scope: Scope, case_sensitive: bool) -> NamePattern:
@@ -98,8 +108,8 @@ def path_pattern(pattern: str, scope: Scope, case_sensitive: bool) -> NamePatter
         )
     if any(char in _MAGIC for char in text) and _is_file(scope.folder / text):
         return NamePattern(pattern, re.compile(re.escape(text)))
-    regex, endings = _compiled(pattern, text, 0 if case_sensitive else re.IGNORECASE)
-    return NamePattern(pattern, regex, endings=endings if case_sensitive else ("",))
+    regex, parts = _compiled(pattern, text, 0 if case_sensitive else re.IGNORECASE)
+    return NamePattern(pattern, regex, endings=tuple(set(map(_ending, parts))) if case_sensitive else ("",))
 
 
 def file_filter(pattern: str) -> NamePattern:
@@ -121,7 +131,8 @@ def file_filter(pattern: str) -> NamePattern:
     if text.endswith("/"):
         # What names a folder means what is in it.
         basename, text = False, ("**/" if basename else "") + text + "**"
-    return NamePattern(pattern, _compiled(pattern, text, 0)[0], negated, basename)
+    regex, parts = _compiled(pattern, text, 0)
+    return NamePattern(pattern, regex, negated, basename, parts=parts)
 
 
 def _check(pattern: str) -> None:
@@ -130,16 +141,16 @@ def _check(pattern: str) -> None:
         raise SearchError(f"The pattern contains a NUL byte, which no file name can have: {shown}", kind="bad_pattern")
 
 
-def _compiled(pattern: str, text: str, flags: int) -> tuple[re.Pattern[str], tuple[str, ...]]:
+def _compiled(pattern: str, text: str, flags: int) -> tuple[re.Pattern[str], tuple[tuple[Token, ...], ...]]:
     try:
         parts = [glob_tokens(part) for part in expand_braces(text)]
         regex = re.compile("|".join(f"(?:{to_regex(part)})" for part in parts), flags)
     except (PatternSyntaxError, re.error) as exc:
         raise SearchError(f"The pattern {pattern!r} is broken: {exc}.", kind="bad_pattern") from None
-    return regex, tuple({_ending(part) for part in parts})
+    return regex, tuple(map(tuple, parts))
 
 
-def _ending(tokens: list[Token]) -> str:
+def _ending(tokens: Sequence[Token]) -> str:
     plain = ""
     for token in reversed(tokens):
         if isinstance(token, Wild | Set):
@@ -228,4 +239,4 @@ def encoding_of(name: str | None) -> str | None:
             f"The encoding {name!r} is not known; utf-16le, latin1, shift_jis and gb18030 are examples.",
             kind="bad_pattern",
         )
-    return codec
+    return None if codec in ("utf-8", "utf-8-sig") else codec

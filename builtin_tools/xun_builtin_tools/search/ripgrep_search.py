@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from xun_builtin_tools.search.encodings import ripgrep_label
 from xun_builtin_tools.search.fence import Fence
 from xun_builtin_tools.search.gitignore import RuleSet
 from xun_builtin_tools.search.hits import Hits, Line
@@ -25,6 +24,7 @@ from xun_builtin_tools.search.limits import MAX_HITS, Clock
 from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import RipgrepRun
+from xun_builtin_tools.search.ripgrep_filter import filter_arguments, lists_ignored
 from xun_builtin_tools.search.survey import Memory, Survey
 from xun_builtin_tools.search.visible import Visibility
 from xun_builtin_tools.search.walk import open_folder
@@ -141,6 +141,9 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
         simple = request.scope.hidden and not request.scope.closed
         # While ripgrep goes on, each batch is looked through: that is why this is not done at the end.
         for batch in run.batches(b"\0"):
+            if watch is not None and b"\n" in batch:
+                # In version 13 the stars of a rule do not go past a line break in the name of a folder.
+                raise Unequal
             paths = os.fsdecode(batch[:-1]).split("\0")
             if watch is not None:
                 watch.look(batch, paths, strip)
@@ -257,6 +260,9 @@ class RipgrepSearch:
 
     def _arguments(self, place: _Place) -> list[str]:
         request = self.request
+        if request.codec is not None:
+            # Told of an encoding, ripgrep uses it for files with the mark of UTF-8 as well.
+            raise Unequal
         shape = ["--files-with-matches", "--null"] if request.output == "files" else ["--json"]
         arguments = [*shape, "--no-mmap", *place.arguments]
         arguments += ["--crlf"] if request.matcher.crlf and not request.matcher.multiline else []
@@ -266,13 +272,7 @@ class RipgrepSearch:
             arguments += ["--multiline", *(["--multiline-dotall"] if request.dotall else []), "--crlf"]
         if request.output == "matches":
             arguments += [f"--before-context={request.before}", f"--after-context={request.after}"]
-        if request.codec is not None:
-            label = ripgrep_label(request.codec)
-            if label is None:
-                raise Unequal
-            arguments += [f"--encoding={label}"]
-        if request.filter is not None:
-            arguments += ["-g", self._filter(place)]
+        arguments += filter_arguments(request.filter, place.prefix)
         arguments += ["-e", self._pattern()]
         if any("\0" in argument for argument in arguments):
             # No program can be given one; it is in no text file either.
@@ -287,19 +287,6 @@ class RipgrepSearch:
             raise Unequal
         # A line break would begin another pattern.
         return source.replace("\n", "\\n")
-
-    def _filter(self, place: _Place) -> str:
-        pattern = self.request.filter
-        source = pattern.source if pattern else ""
-        mark = "!" if source.startswith("!") else ""
-        body = source.removeprefix("!").removeprefix("./")
-        if body.endswith("/"):
-            body = ("" if "/" in body.rstrip("/") else "**/") + body + "**"
-        anchored = "/" in body
-        body = body.removeprefix("/")
-        if anchored or place.prefix:
-            body = f"/{place.prefix}{body if anchored else '**/' + body}"
-        return mark + body
 
     def _finish(self, run: RipgrepRun) -> None:
         _check_stderr(run.stderr)
@@ -325,8 +312,9 @@ class _Reader:
         self.request = request
         self.place = place
         self.hits = hits
-        # A filter has files listed that are ignored; without one ripgrep's word is enough.
-        outer = request.scope.outer if request.filter is not None else None
+        # A filter by path has files listed that are ignored; else ripgrep's word is enough.
+        self._accepts = request.filter.matches if request.filter else None
+        outer = request.scope.outer if request.filter is not None and lists_ignored(request.filter) else None
         self.visibility = Visibility(request.scope.folder, outer) if outer is not None else None
         self.path: str | None = None
         self.lines: list[Line] = []
@@ -341,7 +329,9 @@ class _Reader:
 
     def _wanted(self, raw: str) -> str | None:
         path = self.place.relative(raw)
-        return path if path is None or self.visibility is None or self.visibility.shows(path) else None
+        if path is None or (self._accepts is not None and not self._accepts(path)):
+            return None
+        return path if self.visibility is None or self.visibility.shows(path) else None
 
     def read(self, messages: Iterator[bytes]) -> None:
         """Take all messages in."""

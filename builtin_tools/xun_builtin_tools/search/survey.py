@@ -160,6 +160,9 @@ class Survey:
             return _Seen(None, above, None, None, above, ())  # unreadable for ripgrep too
         # Another repository begins here: the rules of the one around it end.
         rules = () if repository else above
+        if any("\n" in name for name in names):
+            # In version 13 the stars of a pattern, of a rule or of the search, do not go past one.
+            raise _NotPlain
         own, own_stamp = self._own_rules(path, before) if has_file else (None, None)
         rules = rules if own is None else (*rules, own)
         kept = tuple(f"{path}{name}/" for name in names if self._wanted(path, name, rules))

@@ -61,6 +61,7 @@ class Walk:
         inside: Tells of the real target of a link whether it may be seen.
         tick: Called per folder; may raise to give up.
         wants: Tells of a file's path (relative to the root) whether it is wanted at all.
+        enters: Tells of a folder's path (relative to the root) whether anything in it may be wanted.
         entries: How many names were looked at so far.
         skipped: Folders that could not be read, and links that lead out.
     """
@@ -71,6 +72,7 @@ class Walk:
     inside: Callable[[str], bool]
     tick: Callable[[], None]
     wants: Callable[[str], bool]
+    enters: Callable[[str], bool]
     entries: int = 0
     skipped: list[str] = field(default_factory=list)
 
@@ -107,7 +109,7 @@ class Walk:
             if name == REPOSITORY or (not self.hidden and name[0] == "."):
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not self.wants(path + name):
+            if not (self.enters if is_folder else self.wants)(path + name):
                 continue
             if self.outer is not None and (rules or self.outer.sets):
                 plain = name if name.isascii() else byte_name(name)

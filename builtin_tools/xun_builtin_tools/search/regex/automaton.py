@@ -19,8 +19,9 @@ from xun_builtin_tools.search.regex.nodes import Alt, Chars, Look, LookKind, Nod
 
 _MAX_STATES = 4000
 _CHECK_EVERY = 4096
-# What stands before a position: the text's start, a line break, a word character, something else.
-_START, _NEWLINE, _WORD, _OTHER = range(4)
+# What stands before a position: the text's start, a line break, a word character, a byte that is no character,
+# something else.
+_START, _NEWLINE, _WORD, _BROKEN, _OTHER = range(5)
 _END = ""
 _CRLF = "\r\n"
 
@@ -112,6 +113,8 @@ class Automaton:
     def _kind(self, char: str) -> int:
         if char == "\n":
             return _NEWLINE
+        if _is_broken(char):
+            return _BROKEN
         return _WORD if charset.contains(self._word, ord(char)) else _OTHER
 
     def _state(self, threads: tuple[int, ...], before: int, seeking: bool) -> _State:
@@ -184,8 +187,8 @@ class Automaton:
             LookKind.NOT_WORD: left == right,
             LookKind.WORD_START: right and not left,
             LookKind.WORD_END: left and not right,
-            LookKind.START_HALF: not left,
-            LookKind.END_HALF: not right,
+            LookKind.START_HALF: not left and before != _BROKEN,
+            LookKind.END_HALF: not right and not _is_broken(key[:1]),
         }[kind]
 
     def _add(self, op: _Op) -> int:
@@ -220,6 +223,10 @@ class Automaton:
         for _ in range(node.low):
             target = self._build(node.body, target)
         return target
+
+
+def _is_broken(char: str) -> bool:
+    return "\udc80" <= char <= "\udcff"
 
 
 def _holds(ranges: Ranges, point: int) -> bool:

@@ -8,6 +8,7 @@ from xun_builtin_tools.search.regex.nodes import Alt, Chars, Look, LookKind, Nod
 
 _ASCII: Ranges = ((0, 127),)
 _SURROGATES = (0xD800, 0xDFFF)
+_BROKEN = "\\udc80-\\udcff"
 
 
 def emit(node: Node, *, ascii_only: bool, crlf: bool) -> str:
@@ -71,8 +72,9 @@ class _Emitter:
             LookKind.NOT_WORD: f"(?:{before}{after}|{not_before}{not_after})",
             LookKind.WORD_START: not_before + after,
             LookKind.WORD_END: before + not_after,
-            LookKind.START_HALF: not_before,
-            LookKind.END_HALF: not_after,
+            # ripgrep takes a byte that is no character for a neighbour that may be of the word.
+            LookKind.START_HALF: not_before if self.ascii_only else f"{not_before}(?<![{_BROKEN}])",
+            LookKind.END_HALF: not_after if self.ascii_only else f"{not_after}(?![{_BROKEN}])",
         }[kind]
 
 
