@@ -25,7 +25,7 @@ ENDPOINT_SECONDS = 5.0
 """How long the model's server may take to list its models."""
 
 
-EXTRAS = (("browser", "playwright"), ("images", "PIL"), ("mcp", "mcp"))
+EXTRAS = (("acp", "acp"), ("browser", "playwright"), ("images", "PIL"), ("mcp", "mcp"))
 """The optional parts, and the package that each brings."""
 
 

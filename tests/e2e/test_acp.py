@@ -289,6 +289,36 @@ def test_it_ends_when_it_is_told_to(environment, project):
     process.stdout.close()
 
 
+@pytest.mark.parametrize("end", ["stdin", "stdout"])
+def test_an_editor_that_goes_leaves_nothing_behind(script, environment, project, end):
+    model = script(calls("write_file", path="calc.py", content="gone\n"), {"text": "So not."})
+    process = subprocess.Popen([*XUN, "-m", model], env=environment, cwd=project, stdin=-1, stdout=-1, stderr=-1)
+
+    def send(number, method, **params):
+        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+
+    def until(wanted):
+        while not wanted(message := json.loads(process.stdout.readline())):
+            pass
+        return message
+
+    send(1, "initialize", protocolVersion=1)
+    send(2, "session/new", cwd=str(project), mcpServers=[])
+    made = until(lambda message: message.get("id") == 2)["result"]["sessionId"]
+    send(3, "session/prompt", sessionId=made, prompt=[{"type": "text", "text": "go"}])
+    until(lambda message: message.get("method") == "session/request_permission")
+    if end == "stdout":
+        process.stdout.close()
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert process.stderr.read() == b""
+    assert "a - b" in (project / "calc.py").read_text()
+    for pipe in (process.stdout, process.stderr):
+        pipe.close()
+
+
 def test_the_project_root_is_what_tools_are_held_to(play, script, project):
     outside = Path(project).parent / "secret.txt"
     outside.write_text("hidden\n")

@@ -263,11 +263,12 @@ async def serve(options: StartOptions, build: Build, places: Places, streams: tu
         listening.cancel()
 
     with handled({name: partial(end, int(getattr(signal, name, 0))) for name in _ENDS if hasattr(signal, name)}):
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, ConnectionError):  # the editor is gone, which is the end of it
             await listening
         code = ended[0] if ended else 0
         await agent.close(code)
-        await connection.close()
+        with suppress(ConnectionError):
+            await connection.close()
     return code
 
 
