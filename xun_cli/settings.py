@@ -83,7 +83,7 @@ class BashSettings:
 
     Attributes:
         timeout: Seconds, where the model names none.
-        output_limit: Bytes of output that the model gets.
+        output_limit: Characters of each output, stdout and stderr, that the model gets.
         env_keep: Names of variables that commands see although they look like secrets.
     """
 

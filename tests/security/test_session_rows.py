@@ -22,6 +22,7 @@ from xun import Agent, AgentConfig, ToolBox, Workspace, events
 from xun.agent.outcome import clip
 from xun.models import ScriptedModel
 from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.kept import KeptFile
 from xun_builtin_tools.edit.state import EditState
 from xun_cli.places import Places
 from xun_cli.session import lines
@@ -446,7 +447,7 @@ def test_output_cut_at_any_place_is_valid(tmp_path):
     for text in WIDE:
         for limit in range(1, 40):
             json.dumps(clip(text, limit), ensure_ascii=False).encode()
-            capture = Capture(limit, lambda: tmp_path / os.urandom(4).hex())
+            capture = Capture(limit, lambda: KeptFile(tmp_path / os.urandom(4).hex(), 100_000))
             data = text.encode()
             for start in range(0, len(data), 7):
                 capture.feed(data[start : start + 7])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xun.errors import PolicyError
 from xun.tools.exposure import RUN_CODE, code_names
 from xun.tools.groups import load_group
 
@@ -49,8 +50,8 @@ class CodeMode:
         data = self._stub.encode()
         path = Path(self._workspace.tempdir.path) / f"tools-{hashlib.sha256(data).hexdigest()[:12]}.pyi"
         try:
-            same = path.read_bytes() == data
-        except OSError:
+            same = self._workspace.read_bytes(path) == data
+        except (OSError, PolicyError):
             same = False
         if not same:
             self._workspace.write_bytes(path, data)

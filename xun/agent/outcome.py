@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from xun._serialize import to_jsonable
+from xun.errors import PolicyError
 from xun.messages import Image
 from xun.result import ErrorInfo, Result
 from xun.tools.function import Function, failure
@@ -97,7 +98,7 @@ def fitted(agent: Agent[Any], toolbox: ToolBox, tool: str, text: str) -> str:
     if toolbox.offers(READER):
         try:
             return spill(agent.workspace, text)
-        except OSError as exc:
+        except (OSError, PolicyError) as exc:
             _log.warning("an output of %s could not be kept: %s", tool, exc)
     return clip(text, limit)
 

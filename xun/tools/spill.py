@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xun.errors import ToolError
+from xun.errors import PolicyError, ToolError
 
 if TYPE_CHECKING:
     from xun_policies.workspace import Workspace
@@ -34,13 +34,12 @@ def spill(workspace: Workspace, text: str) -> str:
 
     Raises:
         OSError: The folder can't be written.
+        PolicyError: A command put something else in its place.
     """
-    folder = Path(workspace.tempdir.path) / _FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
     data = text.encode("utf-8", "replace")
     handle = f"out-{secrets.token_hex(4)}"
-    with (folder / handle).open("xb") as file:
-        file.write(data)
+    # Commands can write to this folder too: through the workspace no link of theirs is followed.
+    workspace.write_bytes(_place(workspace, handle), data, mode=0o600)
     return (
         f"[The output has {len(text)} characters ({len(data)} bytes) and is kept as {handle}; these are its first and "
         f'last {SHOWN}. Read more with {READER}(handle="{handle}").]\n'
@@ -90,12 +89,16 @@ def _load(workspace: Workspace, handle: str) -> bytes:
     if not _HANDLE.match(handle):
         raise ToolError(f"{handle!r} is no handle of an output; use the one that was given, such as out-1a2b3c4d.")
     try:
-        return (Path(workspace.tempdir.path) / _FOLDER / handle).read_bytes()
-    except OSError:
+        return workspace.read_bytes(_place(workspace, handle))
+    except (OSError, PolicyError):
         raise ToolError(
             f"The output {handle} is not there any more (outputs end with the agent that made them); "
             "make the call again."
         ) from None
+
+
+def _place(workspace: Workspace, handle: str) -> Path:
+    return Path(workspace.tempdir.path) / _FOLDER / handle
 
 
 def _border(data: bytes, place: int) -> int:

@@ -13,7 +13,8 @@ from xun.agent.deciding import note_decision
 from xun.environment.confinement import in_view
 from xun.events import ContextAdded, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Message
-from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.capture import MAX_FILE_BYTES, Capture
+from xun_builtin_tools.cmd.kept import KeptFile, new_file
 from xun_builtin_tools.cmd.process import Outcome, Watch
 from xun_policies.shell.environment import child_environment
 from xun_policies.store import DecisionRecord
@@ -40,7 +41,7 @@ async def run_as_user(session: Session, command: str) -> dict[str, Any]:
         loop.call_soon_threadsafe(session.emit, ToolOutput(call_id=call_id, stream=stream, text=text))
 
     folder = session.agent.workspace.tempdir
-    captures = tuple(Capture(SHOWN, partial(_spill, folder, f"{call_id}-{name}.txt")) for name in ("out", "err"))
+    captures = tuple(Capture(SHOWN, partial(_spill, folder, f"{call_id}-{name}")) for name in ("out", "err"))
     stop = asyncio.Event()
     try:
         outcome = await asyncio.to_thread(_run, session, command, (captures[0], captures[1]), show, stop)
@@ -71,8 +72,8 @@ async def run_as_user(session: Session, command: str) -> dict[str, Any]:
     return value
 
 
-def _spill(folder: TempDir, name: str) -> Path:
-    return Path(folder.path) / name
+def _spill(folder: TempDir, name: str) -> KeptFile:
+    return new_file(Path(folder.path), name, MAX_FILE_BYTES)
 
 
 def _run(session: Session, command: str, captures: tuple[Capture, Capture], show: Any, stop: asyncio.Event) -> Outcome:

@@ -6,7 +6,9 @@ import codecs
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
+
+from xun_builtin_tools.cmd.kept import KeptFile, new_file
 
 if TYPE_CHECKING:
     from xun.tools.context import ToolCallContext
@@ -20,10 +22,14 @@ class Capture:
 
     Args:
         limit: Characters that `text` holds at most.
-        spill: Called once the limit is passed; returns the file that keeps the whole output.
+        spill: Called once the limit is passed; returns the new file that keeps the whole output, where there is room.
+
+    Attributes:
+        total: Characters so far.
+        file: The file that was made, or None.
     """
 
-    def __init__(self, limit: int, spill: Callable[[], Path]) -> None:
+    def __init__(self, limit: int, spill: Callable[[], KeptFile]) -> None:
         self._limit = limit
         self._spill = spill
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -31,8 +37,8 @@ class Capture:
         self._head_size = 0
         self._tail: deque[str] = deque()
         self._tail_size = 0
-        self._file: BinaryIO | None = None
-        self._file_bytes = 0
+        self._kept: KeptFile | None = None
+        self._begun = self._lost = False
         self.total = 0
         self.file: Path | None = None
 
@@ -41,19 +47,15 @@ class Capture:
         text = self._decode(data, final)
         if text:
             self._add(text)
-        if final and self._file is not None:
-            self._file.close()
-            self._file = None
+        if final and self._kept is not None:
+            self._kept.close()
         return text
 
     def _add(self, text: str) -> None:
-        if self.total + len(text) > self._limit and self.file is None:
-            self.file = self._spill()
-            self._file = self.file.open("wb")
-            self._keep("".join(self._head) + "".join(self._tail))
+        if self.total + len(text) > self._limit and not self._begun:
+            self._begin()
         self.total += len(text)
-        if self._file is not None:
-            self._keep(text)
+        self._keep(text)
         room = self._limit // 2 - self._head_size
         if room > 0:
             self._head.append(text[:room])
@@ -65,11 +67,20 @@ class Capture:
             while self._tail_size - len(self._tail[0]) >= self._limit - self._limit // 2:
                 self._tail_size -= len(self._tail.popleft())
 
+    def _begin(self) -> None:
+        """Begin to keep the whole in a file; where that fails, the command and what is shown of it go on."""
+        self._begun = True
+        try:
+            self._kept = self._spill()
+        except OSError:
+            self._lost = True
+            return
+        self.file = self._kept.path
+        self._keep("".join(self._head) + "".join(self._tail))
+
     def _keep(self, text: str) -> None:
-        data = text.encode("utf-8", "replace")[: MAX_FILE_BYTES - self._file_bytes]
-        if self._file is not None and data:
-            self._file.write(data)
-            self._file_bytes += len(data)
+        if self._kept is not None and self._kept.add(text.encode("utf-8", "replace")):
+            self._lost = True
 
     @property
     def truncated(self) -> bool:
@@ -84,15 +95,20 @@ class Capture:
         room = self._limit - self._limit // 2
         tail = "".join(self._tail)[-room:]
         cut = self.total - self._head_size - len(tail)
-        return f"{''.join(self._head)}\n[... {cut} characters cut; the whole output is in {self.file} ...]\n{tail}"
+        return f"{''.join(self._head)}\n[... {cut} characters cut; {self._where()} ...]\n{tail}"
+
+    def _where(self) -> str:
+        if self._kept is None:
+            return "there was no room to keep them"
+        if self._lost:
+            return f"the first {self._kept.kept} bytes of the output are in {self.file}, there was no room for more"
+        return f"the whole output is in {self.file}"
 
 
 def call_capture(ctx: ToolCallContext[Any], name: str) -> Capture:
     """Return the capture of one stream of a call; what is too long for the model is kept in the temporary folder."""
 
-    def spill() -> Path:
-        folder = Path(ctx.agent.workspace.tempdir.path)
-        number = sum(1 for _ in folder.glob(f"output-*-{name}.txt")) + 1
-        return folder / f"output-{number}-{name}.txt"
+    def spill() -> KeptFile:
+        return new_file(Path(ctx.agent.workspace.tempdir.path), name, MAX_FILE_BYTES)
 
     return Capture(ctx.agent.config.command_output, spill)

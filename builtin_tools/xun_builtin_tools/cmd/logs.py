@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import itertools
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.kept import KeptFile
 
 LOG_BYTES = 64 * 1024 * 1024
 """Each file of a task ends here: a command that floods must not fill the disk."""
@@ -33,36 +32,6 @@ class Piece:
     skipped: int = 0
 
 
-class _File:
-    """A new file that takes bytes up to its limit, or up to the first failure of the disk."""
-
-    def __init__(self, path: Path, room: int) -> None:
-        self.path = path
-        self.kept = 0
-        self._room = room
-        # Exclusive, so that two agents that share the folder never share a log.
-        self._stream: BinaryIO = path.open("xb", buffering=0)
-
-    def add(self, data: bytes) -> bytes:
-        """Take *data*; return what there was no room for."""
-        view = data[: self._room]
-        rest = data[len(view) :]
-        while view:
-            try:
-                count = self._stream.write(view)
-            except OSError:
-                self._room = 0
-                return view + rest
-            self.kept += count
-            self._room -= count
-            view = view[count:]
-        return rest
-
-    def close(self) -> None:
-        self._room = 0
-        self._stream.close()
-
-
 class TaskLog:
     """The output of one task: each stream as it came in a file, and both in order, as UTF-8, to read by offset.
 
@@ -75,12 +44,9 @@ class TaskLog:
     """
 
     def __init__(self, folder: Path, room: int = LOG_BYTES) -> None:
-        for number in itertools.count(1):
-            self.id = f"task-{number}"
-            with contextlib.suppress(FileExistsError):
-                self._both = _File(folder / f"{self.id}-output.log", room)
-                break
-        self._raw = {name: _File(folder / f"{self.id}-{name}.log", room) for name in ("stdout", "stderr")}
+        self.id, files = _new_files(folder, room)
+        self._both = files.pop("output")
+        self._raw = files
         self._past = bytearray()
         self._total = 0
         self._lock = threading.Lock()
@@ -119,10 +85,8 @@ class TaskLog:
         with self._lock:
             start = min(max(0, self._total + offset if offset < 0 else offset), self._total)
             file_end, past_start = self._both.kept, self._total - len(self._past)
-            if start < file_end:
-                with self._both.path.open("rb") as stream:
-                    stream.seek(start)
-                    data = stream.read(min(limit, file_end - start))
+            # A file that a command put something else in the place of holds nothing any more.
+            if start < file_end and (data := self._both.read(start, min(limit, file_end - start))):
                 return _piece(data, start, 0)
             begin = max(start, past_start)
             data = bytes(self._past[begin - past_start :][:limit])
@@ -136,9 +100,30 @@ class TaskLog:
 
     def remove(self) -> None:
         """Close and delete the files."""
-        self.close()
-        for file in (self._both, *self._raw.values()):
-            file.path.unlink(missing_ok=True)
+        with self._lock:
+            for file in (self._both, *self._raw.values()):
+                file.remove()
+
+
+def _new_files(folder: Path, room: int) -> tuple[str, dict[str, KeptFile]]:
+    """Return the first name that is free for all files of a task in *folder*, and its files.
+
+    Raises:
+        OSError: They can't be made.
+    """
+    for number in itertools.count(1):
+        files: dict[str, KeptFile] = {}
+        try:
+            for name in ("output", "stdout", "stderr"):
+                files[name] = KeptFile(folder / f"task-{number}-{name}.log", room)
+        except OSError as exc:
+            for file in files.values():
+                file.remove()
+            if not isinstance(exc, FileExistsError):
+                raise
+        else:
+            return f"task-{number}", files
+    raise AssertionError("numbers do not end")
 
 
 def _piece(data: bytes, start: int, skipped: int) -> Piece:

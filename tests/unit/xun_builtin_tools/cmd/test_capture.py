@@ -3,10 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from xun_builtin_tools.cmd.capture import Capture
+from xun_builtin_tools.cmd.kept import KeptFile
 
 
-def capture(tmp_path: Path, limit: int) -> Capture:
-    return Capture(limit, lambda: tmp_path / "whole.txt")
+def capture(tmp_path: Path, limit: int, room: int = 1_000_000) -> Capture:
+    return Capture(limit, lambda: KeptFile(tmp_path / "whole.txt", room))
 
 
 def test_short_output_is_kept_whole_and_makes_no_file(tmp_path):
@@ -59,3 +60,13 @@ def test_a_flood_stays_bounded_in_memory(tmp_path):
     out.feed(b"", final=True)
     assert held <= 1000 + 1024
     assert out.total == 2000 * 1024
+
+
+def test_a_full_disk_costs_what_is_cut_and_nothing_else(tmp_path):
+    out = capture(tmp_path / "missing", 10)
+    out.feed(b"0123456789abcdefghij", final=True)
+    assert out.text == "01234\n[... 10 characters cut; there was no room to keep them ...]\nfghij"
+    assert out.truncated and out.file is None
+    some = capture(tmp_path, 10, room=12)
+    some.feed(b"0123456789abcdefghij", final=True)
+    assert "the first 12 bytes of the output are in" in some.text and some.file.read_bytes() == b"0123456789ab"
