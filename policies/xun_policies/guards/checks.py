@@ -19,9 +19,11 @@ _FILE_TEST = wordset("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -
 _COUNT_SIGN = re.compile(r"%[^%a-zA-Z]*[hlLjzt]*n")
 _HEX_CLUSTER = r"-[A-Za-bd-fh-km-np-rt-z].+"
 _HEX_PLAIN = ("-ps", "-plain", "-postscript")
-_LOOPBACK = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?")
-_NO_SCHEME = r"(?:localhost|127\.0\.0\.1)(?:[:/]|$)"
-_FIXED_HOST = r"https?://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?/"
+_LOOPBACK = re.compile(
+    # Without a scheme curl takes http for these names (curl(1), URL).
+    r"(?:(?:https?://)?(?:localhost|127\.0\.0\.1)|https?://\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?"
+)
+_FIXED_HOST = r"(?:https?://)?(?:localhost|127\.0\.0\.1)(?::[0-9]+)?/"
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
 _PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
 _PS_LONG = wordset("--forest --no-headers --no-heading --headers --cumulative --deselect")
@@ -227,12 +229,10 @@ def curl(rule: Rule, call: Call) -> Problem | None:
         return Problem(NOT_FREE, "not exactly one URL")
     url = found.operands[0]
     if not _LOOPBACK.fullmatch(url.text):
-        if re.match(_NO_SCHEME, url.text):
-            return Problem(NOT_FREE, f"{url.text} does not begin with http:// or https://")
         return Problem(NOT_FREE, "the host is not loopback")
     if url.glob and not re.match(_FIXED_HOST, url.text):
         scheme = url.text.partition("/")[0]
-        if any(os.path.lexists(f"{cwd}/{scheme}") for cwd in call.cwds):
+        if ":/" not in url.text or any(os.path.lexists(f"{cwd}/{scheme}") for cwd in call.cwds):
             return Problem("glob", f"{url.text} is a pattern that may match files, whose names would be URLs")
     return None
 

@@ -6,7 +6,7 @@ import re
 
 from xun_policies.gitprobe.keys import format_runs, sort_runs
 from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, operands
+from xun_policies.guards.rules import NOT_FREE, Rule, of_lines, operands
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 
@@ -41,7 +41,7 @@ def git_pretty(rule: Rule, call: Call) -> Problem | None:
     found = walk(compiled(rule.options), call)
     if isinstance(found, Problem):
         return found
-    return _formats(found) or operands(rule, call, found)
+    return _formats(found) or of_lines(found, call) or operands(rule, call, found)
 
 
 def git_paths(rule: Rule, call: Call) -> Problem | None:
@@ -111,4 +111,4 @@ def git_reflog(rule: Rule, call: Call) -> Problem | None:
     names = [word.text for word in found.operands]
     if names and names[0] != "show" and not names[0].startswith("HEAD"):
         return Problem(NOT_FREE, f"git reflog {names[0]} is not the form that only shows")
-    return _formats(found) or operands(rule, call, found)
+    return _formats(found) or of_lines(found, call) or operands(rule, call, found)

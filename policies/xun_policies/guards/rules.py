@@ -53,6 +53,8 @@ def _joined(prefix: tuple[str, ...]) -> str:
 
 
 _FROM_TOP = r":(?:[!^]*/|\([^)]*\btop\b)"
+_CLIMBS = r":(?:[\s\S]*[:/)!^])?\.\.(?:/|$)"
+"""A ``..`` behind a colon: in REVISION:PATH, :STAGE:PATH or behind the (magic) of a path."""
 _ONLY_NAMES = r"-[A-HJ-SU-Zabce-vx-z0-9]*d|--directory$"
 _PATTERN_OPTIONS = ("-e", "-f", "--regexp", "--file", "--files", "--type-list")
 
@@ -89,7 +91,8 @@ def apply(rule: Rule, call: Call) -> Problem | None:
 def _dashed(rule: Rule, word: Word, call: Call) -> Problem | None:
     """Return a problem when *word*, a leading wildcard, matches a name that is an option which is not free."""
     for name in call.places.dashed(word.text, call.cwds):
-        if isinstance(walk(compiled(rule.options), call.of([Word(name, 0, 0)])), Problem):
+        # An option that makes the command follow links is free, but what it follows was not looked at.
+        if rule.follows or isinstance(walk(compiled(rule.options), call.of([Word(name, 0, 0)])), Problem):
             return Problem("glob", f"{word.text} matches {name}, which would be an option; {_instead(rule, word)}")
     return None
 
@@ -106,6 +109,15 @@ def _only_names(call: Call) -> bool:
 def _instead(rule: Rule, word: Word) -> str:
     """Return how to write what *word* most likely means, so that it is free."""
     return "quote it" if rule.name == "find" else f"./{word.text} can't"
+
+
+def of_lines(found: Arguments, call: Call) -> Problem | None:
+    """Return what is wrong with the file of ``git log -L RANGE:FILE``, which counts from the current folder."""
+    for value in found.options.get("-L", "").split("\n"):
+        problem = call.path(value.rpartition(":")[2]) if ":" in value else None
+        if problem is not None:
+            return problem
+    return None
 
 
 def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
@@ -128,7 +140,7 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
 
 def _above(word: Word, call: Call) -> Problem | None:
     """Return what is wrong with *word* as git's revision:path or as a path that counts from the top."""
-    if ".." in word.text.partition(":")[2].split("/"):
+    if re.search(_CLIMBS, word.text):
         return Problem("path", f"{word.text} may name a file above the workspace")
     if re.match(_FROM_TOP, word.text) and call.places.in_larger_tree(call.cwds):
         return Problem("path", f"{word.text} counts from the top of the repository, which is above the workspace")
