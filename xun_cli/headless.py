@@ -21,7 +21,7 @@ from xun_cli.options import StartOptions
 from xun_cli.plain_text import answer_text, event_line
 from xun_cli.prompt_input import Prompt
 from xun_cli.session.envelope import VERSION, Envelope
-from xun_cli.session.lines import to_line
+from xun_cli.session.lines import out_line, to_line
 from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class HeadlessRun:
         await session.close(code, self._result())
         unsubscribe()
         if self._options.output == "json":
-            self._write(to_line(self._last(code)) + "\n")
+            self._write(_json(self._last(code)) + "\n")
         return self.exit_code()
 
     def exit_code(self) -> int:
@@ -176,7 +176,7 @@ class HeadlessRun:
         if event.type == "session.ended":
             self._ended = envelope.to_json()
         if self._options.output == "stream-json":
-            self._write(to_line(self._with_error(envelope.to_json())) + "\n")
+            self._write(_json(self._with_error(envelope.to_json())) + "\n")
         elif line := event_line(event, detail=self._settings.log == "debug"):
             _warn(line)
 
@@ -254,7 +254,7 @@ def report_failure(options: StartOptions, code: int, error: BaseException) -> No
     """Tell of a start that failed: one sentence on stderr, and a record on stdout for the JSON outputs."""
     _warn(str(error))
     if options.output != "text":
-        _write(to_line(failure_record(code, error)) + "\n")
+        _write(_json(failure_record(code, error)) + "\n")
 
 
 def discard_stdout(error: OSError) -> int:
@@ -266,6 +266,10 @@ def discard_stdout(error: OSError) -> int:
         return BROKEN_PIPE
     _warn(f"standard output can't be written: {error.strerror}")
     return FAILED
+
+
+def _json(data: dict[str, Any]) -> str:
+    return out_line(data, terminal=sys.stdout.isatty())
 
 
 def _write(text: str) -> None:

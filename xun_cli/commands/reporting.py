@@ -82,7 +82,8 @@ def _report(ctx: CommandContext) -> str:
     from xun_cli._version import __version__
     from xun_cli.diagnosis import diagnose
     from xun_cli.options import StartOptions
-    from xun_cli.session.export import export, redact
+    from xun_cli.session.export import export
+    from xun_cli.session.redaction import redact
 
     checks = diagnose(ctx.places, ctx.settings, StartOptions(cwd=ctx.session.cwd), online=False, terminal=False)
     parts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from xun.events import (
     ApprovalResolved,
@@ -21,8 +21,11 @@ from xun.events import (
     TurnCompleted,
     TurnStarted,
 )
+from xun_cli.render.safe import safe
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.lines import to_line
+from xun_cli.session.quiet import quiet, quiet_line
+from xun_cli.session.redaction import redact, redact_values
 
 Format = Literal["md", "json", "html"]
 
@@ -31,24 +34,6 @@ FORMATS: tuple[Format, ...] = ("md", "json", "html")
 
 OUTPUT_SHOWN = 4000
 """Characters of one tool's result in a document for people; JSON holds all of it."""
-
-_SECRET = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|ghp|gho|ghs|hf|glpat|xox[abp])[-_][A-Za-z0-9_\-]{8,}"
-    r"|\bgithub_pat_\w{20,}"
-    r"|\bAKIA[0-9A-Z]{16}\b"
-    r"|(?<=Bearer )\S{8,}"
-    r"|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
-    re.DOTALL,
-)
-_ASSIGNED = re.compile(
-    r"(?i)\b([A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*[=:]\s*[\"']?)([\w+/.~!@#$%^&*=-]{6,})(?=[\s\"',;]|$)"
-)
-
-
-def redact(text: str) -> str:
-    """Return *text* with what looks like a key, a token or a password replaced by ``[redacted]``."""
-    return _ASSIGNED.sub(r"\1[redacted]", _SECRET.sub("[redacted]", text))
 
 
 def export(envelopes: Sequence[Envelope], form: Format, *, title: str = "", redacted: bool = False) -> str:
@@ -60,27 +45,18 @@ def export(envelopes: Sequence[Envelope], form: Format, *, title: str = "", reda
         title: The heading; "" makes one of the first input.
         redacted: Replace what looks like a secret.
     """
-    clean: Callable[[str], str] = redact if redacted else str
     if form == "json":
-        records = [_redact_values(item.to_json()) if redacted else item.to_json() for item in envelopes]
+        records = [redact_values(item.to_json()) if redacted else item.to_json() for item in envelopes]
         return "[\n" + ",\n".join(to_line(record) for record in records) + "\n]\n"
-    heading = title or _title(envelopes)
-    blocks = list(_blocks(envelopes))
-    if form == "md":
-        return _markdown(heading, blocks, clean)
-    return _html(heading, blocks, clean)
+    clean: Callable[[str], str] = _clean if redacted else safe
+    heading = _line(clean(title)) or _title(envelopes, clean)
+    # Cleaned before anything is cut: half a key looks like none.
+    blocks = [_shown(block, clean) for block in _blocks(envelopes)]
+    return _markdown(heading, blocks) if form == "md" else _html(heading, blocks)
 
 
-def _redact_values(value: Any, name: str = "") -> Any:
-    if isinstance(value, str):
-        if name and len(value) >= 6 and _ASSIGNED.fullmatch(f"{name}={value}"):
-            return "[redacted]"
-        return redact(value)
-    if isinstance(value, dict):
-        return {key: _redact_values(item, str(key)) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_redact_values(item) for item in value]
-    return value
+def _clean(text: str) -> str:
+    return safe(redact(text))
 
 
 class _Block:
@@ -98,10 +74,15 @@ class _Block:
         self.kind, self.head, self.text = kind, head, text
 
 
-def _title(envelopes: Iterable[Envelope]) -> str:
+def _shown(block: _Block, clean: Callable[[str], str]) -> _Block:
+    text = clean(block.text)
+    return _Block(block.kind, _line(clean(block.head)), _shortened(text) if block.kind == "tool" else text)
+
+
+def _title(envelopes: Iterable[Envelope], clean: Callable[[str], str]) -> str:
     for item in envelopes:
         if isinstance(item.event, TurnStarted):
-            return " ".join((item.event.shown or item.event.input).split())[:80]
+            return _line(clean(item.event.shown or item.event.input))[:80]
     return "A session of xun"
 
 
@@ -120,9 +101,9 @@ def _block(event: Event) -> _Block | None:
     if isinstance(event, MessageCompleted) and event.text.strip():
         return _Block("assistant", f"Assistant{who}", event.text)
     if isinstance(event, ToolCompleted):
-        return _Block("tool", f"{event.tool}: {event.status}{who}", _shortened(event.content))
+        return _Block("tool", f"{event.tool}: {event.status}{who}", event.content)
     if isinstance(event, ContextAdded):
-        return _Block("tool", "added to the conversation", _shortened(event.text))
+        return _Block("tool", "added to the conversation", event.text)
     return _note(event)
 
 
@@ -130,6 +111,8 @@ def _note(event: Event) -> _Block | None:
     if isinstance(event, ApprovalResolved):
         reason = f": {event.reason}" if event.reason else ""
         return _Block("note", f"{event.kind} {event.choice} ({event.source}){reason}", "")
+    if isinstance(event, Rewound) and event.restores:
+        return _Block("note", "took the last going back back: what it had left out counts again", "")
     if isinstance(event, Rewound):
         return _Block("note", f"went back before turn {event.turn}: what stands above since then does not count", "")
     if isinstance(event, Compaction):
@@ -152,10 +135,10 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n... {len(text) - OUTPUT_SHOWN} characters left out ...\n{text[-half:]}"
 
 
-def _markdown(heading: str, blocks: Iterable[_Block], clean: Callable[[str], str]) -> str:
-    parts = [f"# {_line(clean(heading))}\n"]
+def _markdown(heading: str, blocks: Iterable[_Block]) -> str:
+    parts = [f"# {quiet_line(heading)}\n"]
     for block in blocks:
-        head, text = _line(clean(block.head)), clean(block.text)
+        head, text = quiet_line(block.head), block.text
         if block.kind == "note":
             parts.append(f"*{head}*\n")
         elif block.kind == "tool":
@@ -163,7 +146,7 @@ def _markdown(heading: str, blocks: Iterable[_Block], clean: Callable[[str], str
             fence = "`" * (longest + 1)
             parts.append(f"**{head}**\n\n{fence}\n{text.rstrip()}\n{fence}\n")
         else:
-            parts.append(f"## {head}\n\n{text.strip()}\n")
+            parts.append(f"## {head}\n\n{quiet(text.strip())}\n")
     return _safe_utf8("\n".join(parts))
 
 
@@ -177,16 +160,16 @@ _STYLE = (
 )
 
 
-def _html(heading: str, blocks: Iterable[_Block], clean: Callable[[str], str]) -> str:
+def _html(heading: str, blocks: Iterable[_Block]) -> str:
     escape = html.escape
-    title = escape(_line(clean(heading)))
+    title = escape(heading)
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{title}</title><style>{_STYLE}</style></head><body>\n<h1>{title}</h1>",
     ]
     for block in blocks:
-        head, text = escape(_line(clean(block.head))), escape(clean(block.text))
+        head, text = escape(block.head), escape(block.text)
         if block.kind == "note":
             parts.append(f'<section class="note">{head}</section>')
         elif block.kind == "tool":

@@ -18,6 +18,7 @@ HIDDEN = "***"
 """What stands in a record for a key of the person's own."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_PLAIN = re.compile("[^ -~]+")
 
 
 class NewerFormat(ValueError):
@@ -38,6 +39,16 @@ def to_line(data: Any) -> str:
     except ValueError:
         text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), default=_plain)
     return _SURROGATE.sub("\ufffd", text)
+
+
+def out_line(data: Any, *, terminal: bool) -> str:
+    """Return `to_line` for standard output; for a terminal with all that is not plain ASCII as ``\\uXXXX``."""
+    line = to_line(data)
+    return _NOT_PLAIN.sub(_escaped, line) if terminal else line
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found.group())[1:-1].replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> Any:

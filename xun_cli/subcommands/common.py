@@ -54,13 +54,13 @@ def fail(command: str, message: object, code: int = 1) -> int:
 
 
 def print_json(data: Any, *, indent: int | None = None) -> None:
-    """Print *data* as JSON that is valid UTF-8."""
+    """Print *data* as JSON that is valid UTF-8; on a terminal what could deceive it is written as ``\\uXXXX``."""
+    from xun_cli.session.lines import out_line
+
     if indent:
         sys.stdout.write(json.dumps(data, indent=indent, ensure_ascii=True, default=str) + "\n")
     else:
-        from xun_cli.session.lines import to_line
-
-        sys.stdout.write(to_line(data) + "\n")
+        sys.stdout.write(out_line(data, terminal=sys.stdout.isatty()) + "\n")
 
 
 def print_text(text: str) -> None:

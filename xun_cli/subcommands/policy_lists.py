@@ -18,6 +18,7 @@ from xun_cli.config_write import set_value
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
+from xun_cli.render.safe import safe
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.rewinding import live
 from xun_cli.session.store import SessionError, SessionStore, find, read_session
@@ -114,7 +115,7 @@ def _export(found: Namespace, target: Target) -> int:
     form: policy_files.Kind = found.format or ("json" if found.file.endswith(".json") else "toml")
     content = policy_files.export(target.state, form, Path(target.workspace.workdir))
     if found.file == "-":
-        sys.stdout.write(content)
+        sys.stdout.write(safe(content) if sys.stdout.isatty() else content)
         return 0
     path = Path(found.file).expanduser().absolute()
     policy_files.write(path, content)

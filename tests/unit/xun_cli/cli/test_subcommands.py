@@ -18,7 +18,8 @@ from xun import events
 from xun_cli.main import main
 from xun_cli.places import Places
 from xun_cli.session.envelope import Envelope
-from xun_cli.session.export import export, redact
+from xun_cli.session.export import export
+from xun_cli.session.redaction import redact
 from xun_cli.session.store import SessionStore, list_sessions, read_session
 from xun_cli.subcommands import completion
 
