@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 STOPS: dict[str, StopReason] = {"done": "end_turn", "interrupted": "cancelled", "limit": "max_turn_requests"}
 """Why a turn ended, in the editor's words; any other way is the end of the turn."""
@@ -96,10 +99,13 @@ class Conversation:
                 if isinstance(item, asyncio.Future):
                     item.set_result(None)
                     continue
-                self._note(item)
-                # Where the editor is gone its end of the pipe is closed; the server ends then.
-                with suppress(ConnectionError, RequestError):
+                try:
+                    self._note(item)
                     await self._show(self._joined(item) if isinstance(item, MessageDelta) else item)
+                except ConnectionError:
+                    continue  # the editor is gone, and the server ends
+                except Exception as error:  # noqa: BLE001 - a bug of ours must not leave the editor without an answer
+                    _log.error("an event could not be shown", exc_info=error)
 
     def _joined(self, first: MessageDelta) -> MessageDelta:
         """Return *first* with the pieces that wait behind it: one message instead of many."""
@@ -172,7 +178,8 @@ class Conversation:
         options = options_of(request)
         chosen: str | None = None
         if options:
-            with suppress(ConnectionError, RequestError):
+            # Without an answer that can be understood the question is refused.
+            with suppress(ConnectionError, RequestError, ValueError):
                 tool_call = await asyncio.to_thread(tool_call_of, request)
                 shown = tool_call.content or []
                 self._updates.asked(request, [item for item in shown if isinstance(item, FileEditToolCallContent)])
