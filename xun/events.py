@@ -356,15 +356,18 @@ class Rewound(Event):
     """The conversation went back to before a turn: later records up to this one do not count, and stay stored.
 
     Attributes:
-        turn: The first turn that does not count any more.
+        turn: The first turn that does not count any more; 0: all that counted still does.
         after_seq: The number of the last record before it.
         files: Paths that were put back with it.
+        restores: The number of an earlier record of this type that is taken back: what counted before it counts
+            again, and what came after it does not; 0: none.
     """
 
     type: ClassVar[str] = "rewound"
     turn: int = 0
     after_seq: int = 0
     files: tuple[str, ...] = ()
+    restores: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

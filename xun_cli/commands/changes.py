@@ -74,7 +74,7 @@ async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
     if not await ctx.confirm(f"Take back {_described(entries)}?", message):
         return said("Nothing was undone.")
     paths = await asyncio.to_thread(journal.undo_last_turns, turns, workspace)
-    _tell_model(ctx, "took back by /undo the changes to", paths)
+    tell_model(ctx, "took back by /undo the changes to", paths)
     shown = [f"Undone: {_shown(ctx, path)}" for path in paths]
     return CommandResult((text(*shown, "/redo does it again, until something else is written."), *commands_run))
 
@@ -131,7 +131,7 @@ def _unlisted_command(event: Event) -> str:
     return (event.edited or event.subject) if event.choice in ("grant", "once", "allow") else ""
 
 
-def _tell_model(ctx: CommandContext, what: str, paths: Sequence[str]) -> None:
+def tell_model(ctx: CommandContext, what: str, paths: Sequence[str]) -> None:
     """Put it into the conversation, so that the model does not go on with what it believes of these files."""
     from xun.events import ContextAdded
     from xun.messages import Message
@@ -147,7 +147,7 @@ async def _redo(ctx: CommandContext, rest: str) -> CommandResult:
     if not journal.can_redo:
         return said("There is nothing to redo.")
     paths = await asyncio.to_thread(journal.redo, ctx.session.agent.workspace)
-    _tell_model(ctx, "did again by /redo the changes to", paths)
+    tell_model(ctx, "did again by /redo the changes to", paths)
     return said(*(f"Done again: {_shown(ctx, path)}" for path in paths))
 
 

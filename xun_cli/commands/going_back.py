@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from xun_cli.commands.arguments import BadArguments, no_arguments, number, take_flags, words
-from xun_cli.commands.changes import preview_lines
+from xun_cli.commands.changes import preview_lines, tell_model
 from xun_cli.commands.output import CommandResult, failed, said, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 if TYPE_CHECKING:
     from xun_cli.session.rewinding import RewindPoint
 
-_USAGE = "/rewind [n] [--files|--keep-files]"
+_USAGE = "/rewind [n|back] [--files|--keep-files]"
 _LISTED = 30
 
 
@@ -32,12 +32,13 @@ def commands() -> list[SlashCommand]:
         SlashCommand(
             "rewind",
             _USAGE,
-            "go back before a turn, with its files if you want",
+            "go back before a turn, with its files if you want; back: forward again",
             _rewind,
             complete=_complete_rewind,
             topic="Conversation",
             details="Without a number it lists the turns. --files puts back what tools wrote since, --keep-files does "
-            "not; otherwise it asks. What is left out stays in the session file and does not count any more.",
+            "not; otherwise it asks. What is left out stays in the session file and does not count any more: "
+            "/rewind back takes the last /rewind back, with its files unless --keep-files.",
         ),
         SlashCommand("fork", "/fork [name]", "go on in a copy of this session; the old one stays", _fork),
     ]
@@ -60,6 +61,8 @@ async def _rewind(ctx: CommandContext, rest: str) -> CommandResult:
     given, flags = take_flags(words(rest, _USAGE), ("--files", "--keep-files"), _USAGE)
     if len(given) > 1 or len(flags) > 1:
         raise BadArguments(f"One turn, and one of --files and --keep-files. Usage: {_USAGE}")
+    if given == ["back"]:
+        return await _back(ctx, files="--keep-files" not in flags)
     points = await asyncio.to_thread(ctx.session.rewind_points)
     if not points:
         return said("There is no turn to go back before.")
@@ -76,8 +79,37 @@ async def _rewind(ctx: CommandContext, rest: str) -> CommandResult:
     lines = [
         f"Back before turn {point.turn}: {_line(point.text)}",
         *(f"Put back: {_shown(ctx, path)}" for path in paths),
+        "/rewind back takes this back.",
     ]
     return CommandResult((text(*lines),), "draft", point.text)
+
+
+async def _back(ctx: CommandContext, *, files: bool) -> CommandResult:
+    found = await asyncio.to_thread(ctx.session.last_rewind)
+    if found is None:
+        return said("There is no /rewind to take back.")
+    if found.since and not await ctx.confirm(
+        f"Take the last /rewind back? {turns_named(found.since)}, begun since, will not count then.",
+        "Nothing is deleted: /rewind back brings it back again.",
+    ):
+        return said("Nothing was changed.")
+    try:
+        paths = await ctx.session.take_rewind_back(files=files)
+    except RuntimeError as exc:
+        return failed(str(exc))
+    lines = [f"Taken back: {turns_named(found.turns)} count{'s' * (len(found.turns) == 1)} again."]
+    lines += [f"Written again: {_shown(ctx, path)}" for path in paths]
+    if found.files and not paths:
+        lines.append(f"The files stay as they are: {', '.join(_shown(ctx, path) for path in found.files)}.")
+        tell_model(ctx, "went back to this point of the conversation, but not with the files", found.files)
+    return CommandResult((text(*lines),), "redraw")
+
+
+def turns_named(turns: tuple[int, ...]) -> str:
+    """Return ``turn 3`` or ``turns 3 to 5``, of rising numbers."""
+    if len(turns) < 2:
+        return f"turn {turns[0]}" if turns else "no turn"
+    return f"turns {turns[0]} to {turns[-1]}"
 
 
 async def _point(ctx: CommandContext, points: list[RewindPoint], given: list[str]) -> RewindPoint | None:
@@ -130,7 +162,7 @@ def _shown(ctx: CommandContext, path: str) -> str:
 
 def _complete_rewind(ctx: CommandContext, typed: str) -> list[str]:
     turns = [str(point.turn) for point in reversed(ctx.session.rewind_points())]
-    return [name for name in (*turns, "--files", "--keep-files") if name.startswith(typed)][:_LISTED]
+    return [name for name in (*turns, "back", "--files", "--keep-files") if name.startswith(typed)][:_LISTED]
 
 
 # -- fork ---------------------------------------------------------------------------------------

@@ -195,9 +195,14 @@ class TurnPoint:
     files: int = 0
 
 
-def rewind_picker(points: Sequence[TurnPoint], *, now: float | None = None) -> Picker:
-    """Return the turns to go back to, the newest first; the result is a `TurnPoint`."""
+BACK = "back"
+"""The row that takes the last going back back."""
+
+
+def rewind_picker(points: Sequence[TurnPoint], *, now: float | None = None, back: str = "") -> Picker:
+    """Return the turns to go back to, the newest first; the result is a `TurnPoint`, or `BACK` for the row *back*."""
     rows = [_turn_row(point, now) for point in reversed(points)]
+    rows += [Row(BACK, back)] if back else []
     return Picker(
         "Go back to before which message?", lambda: rows, empty="There is no turn yet.", choose="Enter goes back"
     )

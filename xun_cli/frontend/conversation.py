@@ -199,7 +199,7 @@ class Conversation(Stage):
         from xun_cli.commands.registry import is_command
 
         if is_command(text):
-            await self._command(text)
+            await self.command(text)
         elif text.startswith("!") and text[1:].strip():
             await session.run_shell(text[1:].strip())
         else:
@@ -225,7 +225,8 @@ class Conversation(Stage):
 
         return CommandContext(self.session, self._places, self._settings, min(self._columns(), WIDEST))
 
-    async def _command(self, line: str) -> None:
+    async def command(self, line: str) -> None:
+        """Do what a slash command says, and show it."""
         context = self.context()
         if context is None or self.registry is None:
             return
@@ -260,11 +261,10 @@ class Conversation(Stage):
 
     def _redraw(self) -> None:
         """Show the last turns again; what was gone back over is not among them."""
-        history = self.session.history() if self.session is not None else []
-        if any(item.event.type == "rewound" for item in history):
-            self.journal.reset()
-            self._keep(history)
-        self._host.opened(lambda: self._redrawn(history))
+        self._pump.flush()
+        if self.session is not None:
+            self.journal.recount(self.session.history())
+        self._host.opened(self._drawn_again)
 
     async def _change(self, options: StartOptions) -> None:
         """Go on with another session in the same process; the old one is kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from xun.events import Event
     from xun_cli.render.text import Line
     from xun_cli.render.transcript import Transcript
+    from xun_cli.session.envelope import Envelope
 
 Make = Callable[["Transcript"], "list[Line]"]
 """Draws something of ours, such as the answer of a slash command."""
@@ -39,6 +40,11 @@ class Entry:
         """Whether a turn of the main agent begins here."""
         return self.event is not None and self.event.type == "turn.started" and self.event.agent == "main"
 
+    @property
+    def is_piece(self) -> bool:
+        """Whether this is a part of a message or an output that its end holds as a whole."""
+        return self.event is not None and self.event.type in ("message.delta", "tool.output")
+
     def draw(self, transcript: Transcript) -> list[Line]:
         """Give this to *transcript* and return the lines that are final with it."""
         if self.event is not None:
@@ -51,13 +57,33 @@ class Journal:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        """What counts."""
+        self._left_out: list[Entry] = []
         self.last = 0
         """The number of the newest entry."""
         self._marked = 0
 
     def reset(self) -> None:
         """Begin anew, for another session; numbers go on."""
-        self.entries = []
+        self.entries, self._left_out = [], []
+
+    def recount(self, history: Sequence[Envelope]) -> None:
+        """Leave out what a conversation went back over, and take in again what counts again.
+
+        Something of ours, and a piece that no record has, counts as the record before it does.
+        """
+        from xun_cli.session.rewinding import STAYS, live
+
+        known = {id(item.event) for item in history}
+        counted = {id(item.event) for item in live(history)}
+        entries = sorted([*self.entries, *self._left_out], key=lambda entry: entry.number)
+        self.entries, self._left_out = [], []
+        counts = True
+        for entry in entries:
+            event = entry.event
+            if event is not None and id(event) in known and (event.type not in STAYS or event.type == "rewound"):
+                counts = id(event) in counted
+            (self.entries if counts else self._left_out).append(entry)
 
     def mark(self) -> int:
         """Return the newest number; the pieces of a message that is open here are kept apart from now on."""

@@ -141,11 +141,10 @@ class Stage:
             self._transcript.attach_files(request.agent, request.call_id, request.files)
 
     def _keep(self, history: Sequence[Envelope]) -> None:
-        """Put the turns of *history* that still count into the journal."""
-        from xun_cli.session.rewinding import live
-
-        for item in live(history):
+        """Put the turns of *history* into the journal; those that do not count any more may come back."""
+        for item in history:
             if item.turn:
+        self.journal.recount(history)
                 self.journal.add_event(item.event, 0.0)
 
     def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
@@ -159,6 +158,14 @@ class Stage:
         again.cwd, again.label = self._transcript.cwd, self._transcript.label
         lines = [line for item in history if item.turn and item.turn > since for line in again.feed(item.event)]
         return self._transcript.say(lines, "block")
+    def _drawn_again(self) -> list[Line]:
+        """Return the last turns and what stands between them, drawn again; what is open now is left where it is."""
+        again = Transcript(self._columns, clock=lambda: 0.0)
+        again.cwd, again.label = self._transcript.cwd, self._transcript.label
+        entries = self.journal.entries[self.journal.newest(REPLAYED_TURNS) :]
+        lines = [line for entry in entries if not entry.is_piece for line in entry.draw(again)]
+        return self._transcript.say(lines, "block")
+
 
 
 def label_of(session: Session) -> str:

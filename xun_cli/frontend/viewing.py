@@ -263,7 +263,8 @@ class Viewing:
         return f"{worker.name} is told to stop."
 
     async def _rewind(self) -> None:
-        from xun_cli.frontend.choosing import TurnPoint, rewind_picker
+        from xun_cli.commands.going_back import turns_named
+        from xun_cli.frontend.choosing import BACK, TurnPoint, rewind_picker
 
         session = self._conversation.session
         if session is None:
@@ -272,11 +273,13 @@ class Viewing:
             TurnPoint(point.turn, point.text, point.ts, len(point.files))
             for point in await in_thread(session.rewind_points)
         ]
-        if not points:
+        last = await in_thread(session.last_rewind)
+        if not points and last is None:
             self._host.say("There is no turn to go back before.")
             return
-        chosen: TurnPoint | None = await self._overlays.show(rewind_picker(points))
-        if chosen is not None:
+        back = f"Forward again: take the last /rewind back ({turns_named(last.turns)})" if last is not None else ""
+        chosen: TurnPoint | str | None = await self._overlays.show(rewind_picker(points, back=back))
+        if isinstance(chosen, TurnPoint):
             await self._go_back(session, chosen)
 
     async def _go_back(self, session: Session, point: TurnPoint) -> None:
@@ -286,6 +289,8 @@ class Viewing:
 
         kind = await self._what_goes_back(session, point) if point.files else "talk"
         if not kind:
+        elif chosen == BACK:
+            await self._conversation.command("/rewind back")
             return
         try:
             paths = await session.rewind_to(point.turn, files=kind == "both")
@@ -294,7 +299,7 @@ class Viewing:
             return
         await self._conversation.act(CommandResult(action="redraw"))
         put = f"; {len(paths)} file{'s' * (len(paths) != 1)} put back" if paths else ""
-        self._note(f"back before turn {point.turn}{put}; its message is in the composer")
+        self._note(f"back before turn {point.turn}{put}; its message is in the composer; /rewind back takes this back")
         self._host.put_draft(point.text)
 
     async def _what_goes_back(self, session: Session, point: TurnPoint) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xun.agent.compaction import CompactionDraft
     from xun.choice import FileDiff
     from xun.events import Compaction
-    from xun_cli.session.rewinding import RewindPoint
+    from xun_cli.session.rewinding import Rewind, RewindPoint
     from xun_cli.session.session import Session
 
 
@@ -94,6 +94,26 @@ class Past:
             EditError: A file was changed since; nothing was done.
         """
         return await rewinding.rewind(_session(self), turn, files=files)
+
+    def last_rewind(self) -> Rewind | None:
+        """Return the last going back, which `take_rewind_back` takes back; None when there is none."""
+        return rewinding.last_rewind(_session(self))
+
+    async def take_rewind_back(self, *, files: bool = False) -> list[str]:
+        """Let what counted before the last going back count again, and what came after it not.
+
+        Args:
+            files: Write the files again that were put back with it, too.
+
+        Returns:
+            The paths that were written again.
+
+        Raises:
+            RuntimeError: A turn runs.
+            SessionError: There is nothing to take back, or something was written since and *files* is set.
+            EditError: A file was changed since; nothing was done.
+        """
+        return await rewinding.take_back(_session(self), files=files)
 
 
 def _session(past: Past) -> Session:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xun_builtin_tools.edit.journal import EditJournal
     from xun_cli.session.session import Session
 
-_STAYS = frozenset({"usage", "policy.changed", "session.started", "session.ended", "rewound"})
+STAYS = frozenset({"usage", "policy.changed", "session.started", "session.ended", "rewound"})
 """Types that hold whatever the conversation goes back to: what was spent, what is allowed."""
 
 
@@ -50,12 +50,64 @@ class RewindPoint:
 def live(envelopes: Iterable[Envelope]) -> list[Envelope]:
     """Return the records that count: without those that a later ``rewound`` record passes over."""
     kept: list[Envelope] = []
+    before: dict[int, list[Envelope]] = {}
     for item in envelopes:
-        if isinstance(item.event, Rewound):
-            after = item.event.after_seq
-            kept = [old for old in kept if old.seq <= after or old.event.type in _STAYS]
+        event = item.event
+        if isinstance(event, Rewound) and not (event.restores and event.restores not in before):
+            counted, before[item.seq] = kept, kept
+            after = event.restores or event.after_seq
+            base = before[event.restores] if event.restores else [old for old in counted if old.seq <= after]
+            kept = [*base, *(old for old in counted if old.seq > after and old.event.type in STAYS)]
         kept.append(item)
     return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """The last going back of a conversation, which can be taken back.
+
+    Attributes:
+        seq: The number of its record.
+        turns: The turns that count again then.
+        since: The turns that were begun after it, which would not count any more.
+        files: The paths that were put back with it.
+        again: Whether these can be written again: nothing else was written since.
+    """
+
+    seq: int
+    turns: tuple[int, ...]
+    since: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
+    again: bool = False
+
+
+def last_rewind(session: Session) -> Rewind | None:
+    """Return the last going back that left turns out and still counts; None when there is none."""
+    history = session.history()
+    counted = live(history)
+    found = next((item for item in reversed(counted) if isinstance(item.event, Rewound) and item.event.turn), None)
+    if found is None or not isinstance(found.event, Rewound):
+        return None
+    earlier = _turns(session, live(item for item in history if item.seq < found.seq))
+    now = _turns(session, counted)
+    redone = set(_journal(session).redo_paths)
+    files = found.event.files
+    return Rewind(
+        found.seq,
+        tuple(turn for turn in earlier if turn not in now),
+        tuple(turn for turn in now if turn not in earlier),
+        files,
+        bool(files) and redone == set(files),
+    )
+
+
+def _turns(session: Session, counted: Iterable[Envelope]) -> list[int]:
+    name = session.agent.name
+    return [item.turn for item in counted if item.turn and _is_turn(item, name)]
+
+
+def _is_turn(item: Envelope, agent: str) -> bool:
+    return isinstance(item.event, TurnStarted) and item.event.agent == agent
 
 
 def rebuild(agent: Agent[Any], envelopes: Iterable[Envelope]) -> None:
@@ -116,6 +168,39 @@ async def rewind(session: Session, turn: int, *, files: bool) -> list[str]:
     if files and (entries := _journal(session).since(turn)):
         paths = await asyncio.to_thread(_put_back, session, entries)
     session.emit(Rewound(agent=session.agent.name, turn=turn, after_seq=found.seq - 1, files=tuple(paths)))
+    rebuild(session.agent, session.history())
+    _todos_of_then(session)
+    session.context_pct = None
+    return paths
+
+
+async def take_back(session: Session, *, files: bool) -> list[str]:
+    """Take back the last going back: what counted before it counts again; with *files* they are written again, too.
+
+    Returns:
+        The paths that were written again.
+
+    Raises:
+        RuntimeError: A turn runs.
+        SessionError: There is nothing to take back, or the files were written to since.
+        EditError: A file was changed since; nothing was done.
+    """
+    if session.running:
+        raise RuntimeError("The conversation can go forward again after this turn.")
+    found = last_rewind(session)
+    if found is None:
+        raise SessionError("There is no rewind to take back.")
+    if files and found.files and not found.again:
+        raise SessionError("The files were written to since, so they can't come back: --keep-files leaves them.")
+    paths: list[str] = []
+    if files and found.files:
+        paths = await asyncio.to_thread(_journal(session).redo, session.agent.workspace)
+    last = session.history()[-1].seq
+    session.emit(
+        Rewound(
+            agent=session.agent.name, turn=min(found.since, default=0), after_seq=last, files=(), restores=found.seq
+        )
+    )
     rebuild(session.agent, session.history())
     _todos_of_then(session)
     session.context_pct = None

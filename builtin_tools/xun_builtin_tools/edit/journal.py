@@ -77,6 +77,12 @@ class EditJournal:
         """Whether something was undone and nothing written since."""
         return bool(self._undone)
 
+    @property
+    def redo_paths(self) -> tuple[str, ...]:
+        """The paths that `redo` would write, each once."""
+        group = self._undone[-1] if self._undone else []
+        return tuple(dict.fromkeys(path for entry in group for path in entry.paths))
+
     # -- writing ------------------------------------------------------------------------------------
 
     def carry_out(self, turn: int, tool: str, operations: Sequence[Operation], token: str) -> None:

@@ -104,6 +104,28 @@ async def test_rewind_with_words_and_what_it_refuses(ctx):
     assert ("/rewind 1", "") in found and ("/rewind --files", "") in found
 
 
+async def test_rewind_is_taken_back(ctx):
+    assert await shown(ctx, "/rewind back") == "There is no /rewind to take back."
+    answering(ctx.session, True, False, True, True)
+    assert "/rewind back takes this back." in await shown(ctx, "/rewind 2 --files")
+    result = await run(ctx, "/rewind back")
+    assert result.action == "redraw"
+    assert "Taken back: turns 2 to 3 count again." in result.outputs[0].text
+    assert "Written again: b.txt" in result.outputs[0].text and (ctx.session.cwd / "b.txt").exists()
+    await run(ctx, "/rewind 3 --keep-files")
+    await ask(ctx.session, "more")
+    assert await shown(ctx, "/rewind back") == "Nothing was changed."
+    assert "turn 3 counts again" in await shown(ctx, "/rewind back")
+    assert "turn 4 counts again" in await shown(ctx, "/rewind back")
+
+
+async def test_rewind_is_taken_back_without_its_files_and_the_model_knows(ctx):
+    answering(ctx.session, True)
+    await run(ctx, "/rewind 2 --files")
+    assert "The files stay as they are: b.txt, a.txt." in await shown(ctx, "/rewind back --keep-files")
+    assert "not with the files" in ctx.session.agent.history[-1].text
+
+
 async def test_fork_goes_on_in_a_copy(ctx, places):
     result = await run(ctx, "/fork other way")
     assert (result.action, result.data.name, result.data.turns) == ("resume", "other way", 3)

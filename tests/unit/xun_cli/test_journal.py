@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xun import events as ev
 from xun_cli.frontend.journal import Journal
 from xun_cli.render.text import plain
 from xun_cli.render.transcript import Transcript
+from xun_cli.session.envelope import Envelope
 
 TEXT = "# Title\n\nA paragraph with `code` and **bold**.\n\n- one\n- two\n\n```py\nx = 1\n```\n\nThe end.\n"
 
@@ -81,3 +83,32 @@ def test_numbers_go_on_after_a_reset() -> None:
     journal.reset()
     journal.add_event(ev.Notice(text="x"), 0.0)
     assert journal.entries[0].number == before + 1
+
+
+def test_what_stood_between_turns_stays_when_a_conversation_goes_back_and_forth():
+    journal = Journal()
+
+    def own(text: str) -> None:
+        journal.add_own(lambda made: [[("", text)]], 0.0)
+
+    def words() -> list[str]:
+        return [
+            entry.event.input if entry.event else plain(entry.make(None)[0]) for entry in journal.entries if kept(entry)
+        ]
+
+    def kept(entry: Any) -> bool:
+        return entry.event is None or entry.event.type == "turn.started"
+
+    events = [ev.TurnStarted(input="one"), ev.TurnStarted(input="two"), ev.Rewound(turn=2, after_seq=1)]
+    events += [ev.TurnStarted(input="three"), ev.Rewound(turn=3, after_seq=4, restores=3)]
+    own("before")
+    for at, event in enumerate(events[:3]):
+        journal.add_event(event, 0.0)
+        own(f"own {at}")
+    history = [Envelope(seq, "", "s", None, event) for seq, event in enumerate(events, 1)]
+    journal.recount(history[:3])
+    assert words() == ["before", "one", "own 0", "own 2"]
+    for event in events[3:]:
+        journal.add_event(event, 0.0)
+    journal.recount(history)
+    assert words() == ["before", "one", "own 0", "two", "own 1"]

@@ -114,6 +114,51 @@ async def test_going_back_with_files_and_on_from_there(places, work):
     await again.close()
 
 
+def asked(session: Session) -> list[str]:
+    return [message.text for message in session.agent.history if message.role == "user"]
+
+
+async def test_going_back_is_taken_back_with_its_files(places, work):
+    store = SessionStore.create(places, work)
+    session = await three_turns(work, store)
+    before, todos = list(session.agent.history), session.todos
+    assert session.last_rewind() is None
+    with pytest.raises(SessionError, match="no rewind"):
+        await session.take_rewind_back()
+    await session.rewind_to(3, files=True)
+    await session.rewind_to(2, files=True)
+    assert session.last_rewind().turns == (2,) and session.last_rewind().again
+    assert [Path(path).name for path in await session.take_rewind_back(files=True)] == ["a.txt"]
+    assert asked(session) == ["make a", "change a"] and not (work / "b.txt").exists()
+    await session.take_rewind_back(files=True)
+    assert session.agent.history == before and session.todos == todos and session.last_rewind() is None
+    assert (work / "a.txt").read_text() == "two\n" and (work / "b.txt").exists()
+    await session.close()
+    again = make(work, SessionStore.open(store.path), [], resumed=True)
+    assert again.agent.history == before and again.last_rewind() is None
+    await again.close()
+
+
+async def test_what_was_asked_after_going_back_is_not_lost_when_that_is_taken_back(places, work):
+    store = SessionStore.create(places, work)
+    session = await three_turns(work, store, write("c.txt", "c\n"), {"text": "another way"})
+    await session.rewind_to(2, files=True)
+    await ask(session, "do it differently")
+    found = session.last_rewind()
+    assert (found.turns, found.since, found.again) == ((2, 3), (4,), False)
+    with pytest.raises(SessionError, match="written to since"):
+        await session.take_rewind_back(files=True)
+    assert asked(session) == ["make a", "do it differently"]
+    await session.take_rewind_back()
+    assert asked(session) == ["make a", "change a", "make b"]
+    await session.close()
+    again = make(work, SessionStore.open(store.path), [], resumed=True)
+    assert again.last_rewind().turns == (4,)
+    await again.take_rewind_back()
+    assert asked(again) == ["make a", "do it differently"]
+    await again.close()
+
+
 async def test_going_back_in_the_conversation_only(work):
     session = await three_turns(work, None)
     assert await session.rewind_to(3) == []
