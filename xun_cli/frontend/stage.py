@@ -144,8 +144,8 @@ class Stage:
         """Put the turns of *history* into the journal; those that do not count any more may come back."""
         for item in history:
             if item.turn:
-        self.journal.recount(history)
                 self.journal.add_event(item.event, 0.0)
+        self.journal.recount(history)
 
     def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
         """Return the last turns drawn again for the present width, apart from what is open now."""
@@ -158,6 +158,7 @@ class Stage:
         again.cwd, again.label = self._transcript.cwd, self._transcript.label
         lines = [line for item in history if item.turn and item.turn > since for line in again.feed(item.event)]
         return self._transcript.say(lines, "block")
+
     def _drawn_again(self) -> list[Line]:
         """Return the last turns and what stands between them, drawn again; what is open now is left where it is."""
         again = Transcript(self._columns, clock=lambda: 0.0)
@@ -165,7 +166,6 @@ class Stage:
         entries = self.journal.entries[self.journal.newest(REPLAYED_TURNS) :]
         lines = [line for entry in entries if not entry.is_piece for line in entry.draw(again)]
         return self._transcript.say(lines, "block")
-
 
 
 def label_of(session: Session) -> str:

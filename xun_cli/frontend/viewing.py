@@ -281,6 +281,8 @@ class Viewing:
         chosen: TurnPoint | str | None = await self._overlays.show(rewind_picker(points, back=back))
         if isinstance(chosen, TurnPoint):
             await self._go_back(session, chosen)
+        elif chosen == BACK:
+            await self._conversation.command("/rewind back")
 
     async def _go_back(self, session: Session, point: TurnPoint) -> None:
         """Go back before a turn; its text becomes the draft, so that it can be asked another way."""
@@ -289,8 +291,6 @@ class Viewing:
 
         kind = await self._what_goes_back(session, point) if point.files else "talk"
         if not kind:
-        elif chosen == BACK:
-            await self._conversation.command("/rewind back")
             return
         try:
             paths = await session.rewind_to(point.turn, files=kind == "both")
