@@ -34,6 +34,7 @@ from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
 from xun_cli.sandboxing import notice, put_in_sandbox
+from xun_cli.search_engine import search_config
 from xun_cli.session.forking import fork_session
 from xun_cli.session.lock import SessionError
 from xun_cli.session.session import Session, shown_name
@@ -204,6 +205,7 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         command_env=tuple(settings.bash.env_keep),
         allowed_hosts=tuple(settings.tools.allowed_hosts),
         check_writes=settings.tools.check_writes,
+        **search_config(settings),
         compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
         images_need_vision=True,
         max_equal_steps=settings.limits.equal_steps,

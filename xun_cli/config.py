@@ -199,7 +199,7 @@ def check_value(key: str, value: Any) -> Any:
 
 def _limited(key: str, kind: str, value: Any) -> Any:
     if key in CHOICES and value not in CHOICES[key]:
-        raise ConfigError(f'"{key}" must be one of {", ".join(CHOICES[key])}, not {_described(value)}')
+        raise ConfigError(f'"{key}" must be one of {", ".join(filter(None, CHOICES[key]))}, not {_described(value)}')
     if key == "compact.at_pct" and not 1 <= value <= 100:
         raise ConfigError(f'"{key}" is a percentage from 1 to 100, and is {value}')
     if kind in ("int", "float") and value < 0:

@@ -62,6 +62,7 @@ def diagnose(
         *(_terminal_checks() if terminal else ()),
         *_settings_checks(places, settings),
         *_storage_checks(places, options.cwd),
+        _search_check(settings),
         *_model_checks(settings, options, online),
     ]
 
@@ -177,6 +178,16 @@ def _storage_checks(places: Places, cwd: Path) -> Iterator[Check]:
             yield Check(name, "bad", f"{short(folder)} can't be written: {error.strerror}; free it or set XUN_HOME")
     crashes = sorted(places.crash_dir.glob("*.txt")) if places.crash_dir.is_dir() else []
     yield Check("last crash", "warn" if crashes else "ok", short(crashes[-1]) if crashes else "none")
+
+
+def _search_check(settings: Settings) -> Check:
+    from xun_cli.search_engine import described
+
+    try:
+        return Check("web search", "ok", described(settings))
+    except XunError as error:
+        # Not needed, unless an engine was asked for that can't be used.
+        return Check("web search", "warn" if settings.search.engine else "ok", f"none: {error}")
 
 
 def _model_checks(settings: Settings, options: StartOptions, online: bool) -> Iterator[Check]:

@@ -65,6 +65,14 @@ class Credentials:
                 return stored, str(self._file)
         return "", ""
 
+    def stored(self, base_url: str) -> str:
+        """Return the key that the credentials file has for *base_url*, and no other; "" when there is none.
+
+        Raises:
+            ConfigError: The credentials file is open to others or damaged.
+        """
+        return read_credentials(self._file).get(_normal(base_url), "") if self._file is not None else ""
+
     def all_values(self) -> list[str]:
         """Return every key held in memory, for redaction."""
         return list(self._by_name.values())

@@ -123,6 +123,21 @@ class ToolSettings:
 
 
 @dataclass(slots=True)
+class SearchSettings:
+    """``[search]``: who answers ``web_search``.
+
+    Attributes:
+        engine: searxng, serper, brave, tavily or exa; "" for the first that has a key or URL.
+        url: The search URL of a SearXNG server, or another place of the engine; "" for its own.
+        api_key_env: The variable that holds the engine's key; "" for its usual one.
+    """
+
+    engine: str = ""
+    url: str = ""
+    api_key_env: str = ""
+
+
+@dataclass(slots=True)
 class UiSettings:
     """``[ui]``: the front end.
 
@@ -263,6 +278,7 @@ class Settings:
     bash: BashSettings = field(default_factory=BashSettings)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
     ui: UiSettings = field(default_factory=UiSettings)
     session: SessionSettings = field(default_factory=SessionSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
@@ -323,6 +339,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "mode": ("ask", "plan", "auto-edit"),
     "ui.mode": ("inline", "full", "plain"),
     "sandbox.mode": ("auto", "required", "off"),
+    "search.engine": ("", "searxng", "serper", "brave", "tavily", "exa"),
     "ui.editing": ("emacs", "vi"),
     "ui.notify": ("auto", "bell", "osc9", "off"),
     "ui.notify_when": ("unfocused", "always"),

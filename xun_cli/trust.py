@@ -34,6 +34,7 @@ NEVER = (
     "profiles",
     "provider",
     "sandbox.writable",
+    "search",
     "tools.allowed_hosts",
     "workspace",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ class AgentConfig:
         max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
         check_writes: The result of a write says when the file does not parse any more (Python, JSON, TOML, YAML), and
             what is new by a language server that runs.
+        search_engine: The engine of ``web_search``: searxng, serper, brave, tavily or exa; "" for the first that the
+            environment has a key or URL for.
+        search_url: Where that engine is, or the search URL of a SearXNG server; "" for the engine's own.
+        search_key: Its key; "" for that of the environment.
     """
 
     auto_confirm: bool = False
@@ -79,3 +83,6 @@ class AgentConfig:
     max_equal_steps: int = 3
     max_failed_steps: int = 5
     check_writes: bool = True
+    search_engine: str = ""
+    search_url: str = ""
+    search_key: str = field(default="", repr=False)

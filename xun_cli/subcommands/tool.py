@@ -92,6 +92,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     from xun_cli.places import Places
     from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
     from xun_cli.sandboxing import put_in_sandbox
+    from xun_cli.search_engine import search_config
     from xun_policies.workspace import Workspace
 
     config = AgentConfig(
@@ -99,6 +100,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
         check_writes=settings.tools.check_writes,
+        **search_config(settings),
     )
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
     agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)

@@ -1,41 +1,24 @@
-"""web_search: by a Serper key, or an endpoint that answers as SearXNG does."""
+"""web_search: by the engine that the configuration names, or the first that the environment has a key for."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.web.bounded import TimeLeft
+from xun_builtin_tools.web.engines import choose, results
 from xun_builtin_tools.web.fetching import NOTICE
 from xun_builtin_tools.web.pages import WebOptions, exchange
-from xun_builtin_tools.web.target import Target, parse
 from xun_builtin_tools.web.transport import Reply
 
-SEARCH_URL = "XUN_SEARCH_URL"
-"""The variable with the URL of a SearXNG-style endpoint."""
-
-SERPER_KEY = "SERPER_API_KEY"
-"""The variable with a key of Serper."""
-
 MAX_RESULTS = 20
-_SERPER = "https://google.serper.dev/search"
 _SECONDS = 30
-_SNIPPET = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    engine: str
-    target: Target
-    headers: dict[str, str]
-    body: bytes | None = None
+_COMPLAINT = 200
 
 
 class WebSearch:
@@ -56,70 +39,45 @@ class WebSearch:
             raise ToolError(f"query must have 1 to 500 characters, got {len(query)}.")
         if not 1 <= max_results <= MAX_RESULTS:
             raise ToolError(f"max_results must be 1 to {MAX_RESULTS}, got {max_results}.")
-        request = self._request(query.strip(), max_results)
-        # The endpoint is the person's own choice, which may well be on their machine.
+        chosen = choose(ctx.agent.config, self._environment)
+        request = chosen.request(query.strip(), max_results)
+        # An endpoint that the person named may well be on their machine.
         reply = exchange(
             ctx,
             request.target,
-            request.headers,
+            {"Accept": "application/json", **request.headers},
             TimeLeft(_SECONDS),
             self._options,
-            allow_private=request.engine == "searxng",
+            allow_private=chosen.own,
             body=request.body,
         )
-        found = _answer(request, reply)
-        rows = found.get("organic" if request.engine == "serper" else "results")
-        results = [row for item in (rows if isinstance(rows, list) else []) if (row := _result(item)) is not None]
-        notes = [NOTICE, *_notes(found)] if results else ["Nothing was found; try other words.", *_notes(found)]
-        return {"query": query, "engine": request.engine, "results": results[:max_results], "notes": notes}
-
-    def _request(self, query: str, count: int) -> _Request:
-        url, key = self._environment.get(SEARCH_URL, ""), self._environment.get(SERPER_KEY, "")
-        if url:
-            joint = "&" if "?" in url else "?"
-            return _Request("searxng", parse(f"{url}{joint}{urlencode({'q': query, 'format': 'json'})}"), {})
-        if key:
-            body = json.dumps({"q": query, "num": count}).encode()
-            headers = {"X-API-KEY": key.strip(), "Content-Type": "application/json"}
-            return _Request("serper", parse(_SERPER), headers, body)
-        raise ToolError(
-            f"No search engine is configured: set {SERPER_KEY} to a key of serper.dev, or {SEARCH_URL} to the search "
-            "URL of a SearXNG server."
-        )
+        found, said = results(chosen.engine, _answer(request.target.place, reply))
+        notes = [NOTICE, *said] if found else ["Nothing was found; try other words.", *said]
+        return {"query": query, "engine": chosen.engine.name, "results": found[:max_results], "notes": notes}
 
 
-def _answer(request: _Request, reply: Reply) -> dict[str, Any]:
-    place = request.target.place
+def _answer(place: str, reply: Reply) -> dict[str, Any]:
     if reply.status in (401, 403):
         raise ToolError(f"The search engine {place} refused the request (status {reply.status}): check its key.")
-    if reply.status == 429:
-        raise ToolError(f"The search engine {place} allows no more searches at present (status 429).")
+    if reply.status in (402, 429, 432, 433):
+        # The last two are Tavily's: what the plan, or the person, pays for is used up.
+        raise ToolError(f"The search engine {place} allows no more searches at present (status {reply.status}).")
     try:
         found = json.loads(reply.body)
     except (ValueError, RecursionError):
         found = None
     if reply.status != 200 or not isinstance(found, dict):
-        raise ToolError(f"The search engine {place} gave no results that can be read (status {reply.status}).")
+        said = _complaint(found)
+        raise ToolError(f"The search engine {place} gave no results that can be read (status {reply.status}){said}.")
     return found
 
 
-def _result(item: Any) -> dict[str, str] | None:
-    if not isinstance(item, dict):
-        return None
-    url = item.get("link") or item.get("url")
-    if not isinstance(url, str) or not url.lower().startswith(("http://", "https://")):
-        return None
-    snippet = item.get("snippet") or item.get("content") or ""
-    return {"title": str(item.get("title") or "")[:300], "url": url, "snippet": str(snippet)[:_SNIPPET]}
-
-
-def _notes(found: dict[str, Any]) -> list[str]:
-    """Return the direct answers that some engines give."""
-    notes = []
-    box = found.get("answerBox")
-    if isinstance(box, dict):
-        notes.append(str(box.get("answer") or box.get("snippet") or ""))
-    answers = found.get("answers")
-    for answer in answers if isinstance(answers, list) else []:
-        notes.append(str(answer.get("answer", "")) if isinstance(answer, dict) else str(answer))
-    return [note[:_SNIPPET] for note in notes if note]
+def _complaint(found: Any) -> str:
+    """Return what an engine says is wrong, in any of the places where the engines say it."""
+    for key in ("error", "detail", "message"):
+        value = found.get(key) if isinstance(found, dict) else None
+        while isinstance(value, dict):
+            value = value.get("detail") or value.get("error") or value.get("message") or value.get("code")
+        if isinstance(value, str) and value.strip():
+            return f": {' '.join(value.split())[:_COMPLAINT].rstrip('.')}"
+    return ""
