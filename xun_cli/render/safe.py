@@ -10,11 +10,14 @@ from __future__ import annotations
 import functools
 import re
 
+from xun_cli.render.marks import MARKS, MOST
+
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 # Invisible, reordering or filler characters: nothing on the screen would tell that they are there.
 _INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+    "\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001343f\U00016fe4"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _SURROGATE = "\ud800-\udfff"
 _SELECTOR = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -33,12 +36,14 @@ MARKS_PER_LETTER = 4
 SPACES_IN_A_ROW = 8
 """A longer run of spaces in a question is shown as its count."""
 
+# Looked for only where five letters in a row are not Latin: it is a large class to try at every character.
+_PILE = f"(?=[\u0300-\U0010ffff]{{5}})(?:[{_MARK}]{{{MARKS_PER_LETTER + 1},}}|[{_MARK}{MARKS}]{{{MOST + 1},}})"
 _HIDDEN = f"{_CONTROL}{_INVISIBLE}{_SURROGATE}{_SELECTOR}"
 _PATTERNS = {
-    "lines": f"[{_HIDDEN}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
-    "one line": f"[\t\n{_HIDDEN}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
-    "question": f"[{_HIDDEN}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
-    "question in one line": f"[\t\n{_HIDDEN}{_BLANK}]|[{_MARK}]{{{MARKS_PER_LETTER + 1},}}",
+    "lines": f"[{_HIDDEN}]|{_PILE}",
+    "one line": f"[\t\n{_HIDDEN}]|{_PILE}",
+    "question": f"[{_HIDDEN}{_BLANK}]|{_PILE}",
+    "question in one line": f"[\t\n{_HIDDEN}{_BLANK}]|{_PILE}",
     "emoji": f"[{_EMOJI}\U0001f3fb-\U0001f3ff]",
     "takes a selector": f"[{_EMOJI}{_LETTER}0-9#*]",
     "selector": f"[{_SELECTOR}]",

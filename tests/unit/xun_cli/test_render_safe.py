@@ -26,6 +26,12 @@ from xun_cli.render.safe import fold_spaces, hides_something, safe
         ("\ufe0f\u200d🀀", "<U+FE0F><U+200D>🀀"),
         ("🏳\ufe0f\u200d🌈", "🏳\ufe0f\u200d🌈"),
         ("e" + "\u0301" * 7, "e" + "\u0301" * 4 + "<+3 marks>"),
+        ("a" + "\u0730" * 40, "a" + "\u0730" * 4 + "<+36 marks>"),
+        ("\u1100" + "\u1161" * 90, "\u1100" + "\u1161" * 4 + "<+86 marks>"),
+        ("क" + "\u0941\u0903\u0301" * 9, "क\u0941\u0903\u0301\u0941<+23 marks>"),
+        ("e" + "\u0301\u0301\u0301\u0301\u0730" * 9, "e" + "\u0301" * 4 + "<+41 marks>"),
+        ("ကြွှို့် བསྒྲུབས नमस्ते \u1112\u1161\u11ab שָׁלוֹם", "ကြွှို့် བསྒྲུབས नमस्ते \u1112\u1161\u11ab שָׁלוֹם"),
+        ("a\U0001d159b\ufdd0c\U00016fe4\uffff", "a<U+1D159>b<U+FDD0>c<U+16FE4><U+FFFF>"),
         ("two\nlines\there", "two\nlines\there"),
     ],
 )
