@@ -130,12 +130,18 @@ class CommandAllowlist:
         """Remove every entry."""
         self._entries.clear()
 
-    def covers(self, words: Sequence[str]) -> CommandEntry | None:
-        """Return the first entry that matches *words* token by token, or None."""
+    def covers(self, words: Sequence[str], patterns: Sequence[str] = ()) -> CommandEntry | None:
+        """Return the first entry that matches *words* token by token, or None.
+
+        The words of an entry stand for themselves, so an entry with one of *patterns* in it, the words of which bash
+        makes something else, matches nothing.
+        """
         given = tuple(words)
         for entry in self._entries.values():
             size = len(entry.tokens)
             if given[:size] == entry.tokens and (not entry.exact or len(given) == size):
+                if patterns and not set(patterns).isdisjoint(entry.tokens):
+                    continue
                 return entry
         return None
 

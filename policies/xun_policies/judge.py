@@ -200,11 +200,16 @@ class Judge:
         self, found: Judgement, words: list[Word], tokens: list[Word] | None, cwds: Cwds, git_cwds: Cwds
     ) -> Judgement:
         """Let an entry of the user decide what the built-in list does not, or say what could be granted."""
-        if found.rule == "path" or not self._grantable(words, cwds, git_cwds):
+        if found.rule == "path":
             return found
         texts = [word.text for word in words]
         normal = texts if tokens is None else [word.text for word in tokens]
-        entry = self._entry(texts, normal)
+        patterns = [word.text for word in words if word.glob]
+        entry = self._entry(texts, normal, patterns)
+        outside = self._outside(words, cwds, git_cwds)
+        if outside:
+            reason = f"{entry.reason}, but" if entry is not None else f"{found.reason}, and"
+            return Judgement(False, "path", f"{reason} {outside}")
         # Only a grant, or a suspect folder on PATH, makes it matter which file the name runs.
         if "/" not in texts[0] and (entry is not None or self._lookup.suspicious()):
             finding = self._lookup.finding(texts[0])
@@ -215,32 +220,33 @@ class Judge:
                     return Judgement(False, "lookup", finding)
                 texts, normal = [file, *texts[1:]], [file, *normal[1:]]
                 found = Judgement(False, "lookup", finding) if found.rule == "not-listed" else found
-                entry = self._entry(texts, normal)
+                entry = self._entry(texts, normal, patterns)
         return entry or _offered(found, words, texts, normal if tokens is not None else None)
 
-    def _entry(self, texts: list[str], normal: list[str]) -> Judgement | None:
+    def _entry(self, texts: list[str], normal: list[str], patterns: list[str]) -> Judgement | None:
         """Return the allowance of an entry for *texts*, or as a prefix for *normal*, which lacks git's globals."""
-        entry = self._policy.command_allowlist.covers(texts)
+        entry = self._policy.command_allowlist.covers(texts, patterns)
         if entry is None and normal != texts:
-            entry = self._policy.command_allowlist.covers(normal)
+            entry = self._policy.command_allowlist.covers(normal, patterns)
             entry = None if entry is not None and entry.exact else entry
         if entry is None:
             return None
         kind = "granted command" if entry.exact else "granted prefix"
         return Judgement(True, "granted", f'{kind} "{entry.text}"')
 
-    def _grantable(self, words: list[Word], cwds: Cwds, git_cwds: Cwds) -> bool:
-        """Tell whether the path rules, which no grant waives, hold for *words*."""
+    def _outside(self, words: list[Word], cwds: Cwds, git_cwds: Cwds) -> str:
+        """Return what breaks the path rules, which no grant waives; "" when all of *words* keep them."""
         name = words[0].text
         if "/" in name:
             # A path names another file in another folder: it counts from the workspace's folder only.
             # Its folder must be inside; the file itself may be a link, as the python of a venv is.
             folder = name.rpartition("/")[0] or "/"
-            if self._places.outside(folder, cwds) is not None or (name[0] != "/" and cwds != self._places.roots[:1]):
-                return False
-            if "/../" in f"/{name}":
-                return False
-        return all(_stays_inside(word, self._places, git_cwds) for word in words[1:])
+            if self._places.outside(folder, cwds) is not None or "/../" in f"/{name}":
+                return f"{name} may lead out of the workspace"
+            if name[0] != "/" and cwds != self._places.roots[:1]:
+                return f"{name} may be another file in another folder"
+        outside = next((word.text for word in words[1:] if not _stays_inside(word, self._places, git_cwds)), "")
+        return outside and f"{outside} may lead out of the workspace"
 
     def _git_globals(self, words: list[Word], cwds: Cwds) -> tuple[list[Word] | None, Cwds, Problem | None]:
         """Skip harmless options before git's subcommand; ``-C`` moves the folder."""
@@ -345,7 +351,7 @@ def _offered(found: Judgement, words: list[Word], texts: list[str], normal: list
     """Return *found* with what could be granted; *normal* is None when git's global options are not free."""
     if normal is not None and found.rule not in ("guard", "glob"):
         grant = offer(normal)
-        if not grant.exact:
+        if not grant.exact and not any(word.glob and word.text in grant.tokens for word in words):
             return Judgement(False, found.rule, found.reason, grant)
     if any(word.glob for word in words):
         return found  # what a pattern stands for can change, so nothing about it is exact

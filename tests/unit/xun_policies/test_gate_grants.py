@@ -140,6 +140,29 @@ def test_an_exact_grant_covers_nothing_else() -> None:
         assert not judge(text, policy).allowed, text
 
 
+def test_a_pattern_is_not_the_word_that_was_granted() -> None:
+    policy = PolicyState()
+    policy.command_allowlist.add(["rm", "*"], exact=True)
+    policy.command_allowlist.add(["npm", "run", "*"])
+    policy.command_allowlist.add(["npm", "test", "a[b]"], exact=True)
+    assert judge("rm '*'", policy).allowed and judge("npm run \\* x", policy).allowed
+    for text in ("rm *", "rm *''", "npm run * x", "npm test a[b]"):
+        assert not judge(text, policy).allowed, text
+    assert judge("npm run *").grants == ()
+    policy.command_allowlist.add(["npm", "test"])
+    assert judge("npm test a[b]", policy).allowed
+
+
+def test_what_no_grant_waives_is_named() -> None:
+    policy = PolicyState()
+    policy.command_allowlist.add(["make"])
+    policy.command_allowlist.add(["./run.sh"])
+    verdict = judge("make -C ../x", policy)
+    assert verdict.reason == 'make -C ../x: granted prefix "make", but ../x may lead out of the workspace.'
+    assert verdict.grant_refused == "leaving the workspace cannot be granted"
+    assert "another file in another folder" in judge("cd src && ./run.sh", policy).reason
+
+
 def test_a_relative_program_is_granted_for_the_workspace_folder_only() -> None:
     policy = PolicyState()
     policy.command_allowlist.add(["./run.sh"])
