@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from xun.choice import FileDiff
+from xun_builtin_tools.edit.linediff import line_opcodes
 
 if TYPE_CHECKING:
     from xun_builtin_tools.gate import PlannedWrite
@@ -91,12 +92,12 @@ def _grouped(left: list[str], right: list[str], head: int, tail: int) -> Iterabl
     Only the middle is compared, and the context comes from the whole: a text that were cut near a change would
     let the change slide to its end, where no context follows.
     """
-    matcher = difflib.SequenceMatcher(None, left, right)
-    codes = [(kind, a + head, b + head, c + head, d + head) for kind, a, b, c, d in matcher.get_opcodes()]
+    codes = [(kind, a + head, b + head, c + head, d + head) for kind, a, b, c, d in line_opcodes(left, right)]
     ends = (len(left) + head, len(right) + head)
     whole = [("equal", 0, head, 0, head)] if head else []
     whole += codes
     whole += [("equal", ends[0], ends[0] + tail, ends[1], ends[1] + tail)] if tail else []
+    matcher: difflib.SequenceMatcher[str] = difflib.SequenceMatcher(None, (), ())
     matcher.opcodes = whole  # type: ignore[attr-defined]  # what get_opcodes keeps
     return matcher.get_grouped_opcodes(_CONTEXT) if codes else ()
 

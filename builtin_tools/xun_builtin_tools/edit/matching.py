@@ -8,6 +8,7 @@ guessed at. Nothing is matched by similarity, by first and last line, or by un-e
 from __future__ import annotations
 
 import difflib
+import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from xun_builtin_tools.edit.lookalikes import fold
 Level = Literal["exact", "trailing_ws", "unicode", "indent"]
 
 LEVELS: tuple[Level, ...] = ("exact", "trailing_ws", "unicode", "indent")
+
+CANDIDATES_LIMIT = 20_000
+"""Places of one text that are looked at; that there are more than one is all that matters, but for replace_all."""
 
 _BLANKS = " \t"
 _CHAR_DIFF_LIMIT = 2000
@@ -83,9 +87,9 @@ def trim_lines(text: str) -> str:
     return "\n".join(line.rstrip(_BLANKS) for line in text.split("\n"))
 
 
-def find_text(doc: Document, old: str) -> Found:
+def find_text(doc: Document, old: str, limit: int | None = CANDIDATES_LIMIT) -> Found:
     """Return the candidates for *old*, which is not empty; none at the last level when there is nothing."""
-    found = find_exact(doc, old)
+    found = find_exact(doc, old, limit)
     if found.spots or found.unsafe:
         return found
     trimmed = _TrimmedText(doc)
@@ -96,9 +100,9 @@ def find_text(doc: Document, old: str) -> Found:
     return Found("indent", _find_indented(doc, old))
 
 
-def find_exact(doc: Document, old: str) -> Found:
-    """Return the candidates at the first level."""
-    offsets = list(find_all(doc.text, old))
+def find_exact(doc: Document, old: str, limit: int | None = CANDIDATES_LIMIT) -> Found:
+    """Return the candidates at the first level, up to *limit* of them."""
+    offsets = list(itertools.islice(find_all(doc.text, old), limit))
     if doc.codec != RAW:
         return Found("exact", tuple(Spot(at, at + len(old)) for at in offsets))
     # In Shift-JIS, GBK or Big5 an ASCII byte after a high one may be the second half of a character.
@@ -122,9 +126,8 @@ class _TrimmedText:
         part = fold(part) if folded else part
         if not part:
             return ()
-        offsets = [
-            at for at in find_all(text, part) if not whole_end or text[at + len(part) : at + len(part) + 1] in "\n"
-        ]
+        hits = (at for at in find_all(text, part) if not whole_end or text[at + len(part) : at + len(part) + 1] in "\n")
+        offsets = list(itertools.islice(hits, CANDIDATES_LIMIT))
         if self._doc.codec == RAW:
             offsets = [at for at in offsets if at == 0 or text[at - 1] < "\x80"]
         return tuple(Spot(self._real(at), self._real(at + len(part))) for at in offsets)
@@ -154,37 +157,46 @@ def _find_indented(doc: Document, old: str) -> tuple[Spot, ...]:
 
 def indented_lines(lines: Sequence[str], old: Sequence[str]) -> list[tuple[int, Shift]]:
     """Return where *old* stands in *lines* with all of its lines indented more, or less, by the same blanks."""
-    if not any(line.strip(_BLANKS) for line in old):
+    telling = next((step for step, line in enumerate(old) if line.strip(_BLANKS)), None)
+    if telling is None:
         return []
-    stripped = "\n" + "\n".join(line.strip(_BLANKS) for line in lines) + "\n"
+    trimmed = [line.rstrip(_BLANKS) for line in lines]
+    wanted = [line.rstrip(_BLANKS) for line in old]
     part = "\n" + "\n".join(line.strip(_BLANKS) for line in old) + "\n"
+    starts = line_hits("\n" + "\n".join(line.strip(_BLANKS) for line in lines) + "\n", part, CANDIDATES_LIMIT)
+    shifts = dict.fromkeys(_shift(trimmed[at + telling], wanted[telling]) for at in starts)
+    text = "\n" + "\n".join(trimmed) + "\n"
+    found: list[tuple[int, Shift]] = []
+    # Each way to shift is searched for as a text of its own: quick, however often the lines are repeated.
+    for shift in shifts:
+        moved = None if shift is None else [shift.apply(line) for line in wanted]
+        if shift is None or moved is None or None in moved:
+            continue
+        part = "\n" + "\n".join(line or "" for line in moved) + "\n"
+        found += [(at, shift) for at in line_hits(text, part, CANDIDATES_LIMIT)]
+    return sorted(found, key=lambda item: item[0])
+
+
+def line_hits(text: str, part: str, limit: int | None = None) -> list[int]:
+    """Return the indexes of lines at which *part* stands; both texts have a newline before and after each line."""
     found = []
     counted = line = 0
-    for at in find_all(stripped, part):
-        line += stripped.count("\n", counted, at)
+    for at in itertools.islice(find_all(text, part), limit):
+        line += text.count("\n", counted, at)
         counted = at
-        shift = _uniform_shift(lines[line : line + len(old)], old)
-        if shift is not None:
-            found.append((line, shift))
+        found.append(line)
     return found
 
 
-def _uniform_shift(lines: Sequence[str], old: Sequence[str]) -> Shift | None:
-    shift: Shift | None = None
-    for have, want in zip(lines, old, strict=True):
-        have, want = have.rstrip(_BLANKS), want.rstrip(_BLANKS)
-        if not want:
-            continue
-        if have.endswith(want):
-            here = Shift(have[: len(have) - len(want)], True)
-        elif want.endswith(have):
-            here = Shift(want[: len(want) - len(have)], False)
-        else:
-            return None
-        if shift is not None and here != shift:
-            return None
-        shift = here
-    return shift if shift is not None and shift.prefix else None
+def _shift(have: str, want: str) -> Shift | None:
+    """Return how the indentation of one line differs, or None when that is not all, or does not."""
+    if have.endswith(want):
+        shift = Shift(have[: len(have) - len(want)], True)
+    elif want.endswith(have):
+        shift = Shift(want[: len(want) - len(have)], False)
+    else:
+        return None
+    return shift if shift.prefix else None
 
 
 def carry(old: Sequence[str], new: Sequence[str], have: Sequence[str], shift: Shift | None = None) -> list[str] | None:

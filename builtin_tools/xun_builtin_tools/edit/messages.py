@@ -8,6 +8,7 @@ from typing import Any
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document
 from xun_builtin_tools.edit.linediff import line_opcodes
+from xun_builtin_tools.edit.matching import CANDIDATES_LIMIT
 from xun_builtin_tools.edit.nearest import find_nearest
 
 LIMIT = 4000
@@ -75,9 +76,8 @@ def _already(doc: Document, new: str) -> int | None:
 def ambiguous(doc: Document, lines: Sequence[int], *, what: str, way_out: str, **facts: Any) -> EditError:
     """Return the error for a text that stands at each of *lines*, numbers from 1 that may repeat."""
     distinct = list(dict.fromkeys(lines))
-    message = [
-        f"{what} is in {doc.path} {len(lines)} times, so it is not clear which one is meant; nothing was changed."
-    ]
+    times = f"{len(lines)} times" if len(lines) < CANDIDATES_LIMIT else f"{CANDIDATES_LIMIT:,} times or more"
+    message = [f"{what} is in {doc.path} {times}, so it is not clear which one is meant; nothing was changed."]
     for number in distinct[:_LISTED]:
         before = f" (after {cut(doc.lines[number - 2], 80)!r})" if number > 1 else " (at the top)"
         message.append(f"  line {number}{before}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document, Splice
 from xun_builtin_tools.edit.hunks import Hunk
 from xun_builtin_tools.edit.lookalikes import fold
-from xun_builtin_tools.edit.matching import LEVELS, Level, Shift, carry, find_all, indented_lines
+from xun_builtin_tools.edit.matching import LEVELS, Level, Shift, carry, indented_lines, line_hits
 from xun_builtin_tools.edit.messages import ambiguous, cut, edit_error, not_found
 from xun_builtin_tools.edit.replacing import Replaced, splice_document
 
@@ -39,11 +39,15 @@ def apply_hunks(doc: Document, hunks: Sequence[Hunk], **facts: Any) -> Replaced:
     for hunk in hunks:
         doc.check_new_text("\n".join(hunk.new))
     level = max((place.level for place in placed), key=LEVELS.index)
-    splices: list[Splice] = []
+    edits: list[_LineEdit] = []
     for index, (hunk, place) in enumerate(zip(hunks, placed, strict=True)):
-        splices += _splices(doc, hunk, place, {"hunk_index": index, **facts})
+        for edit in _line_edits(doc, hunk, place, {"hunk_index": index, **facts}):
+            # Neighbours become one: at the end of a file both would see to its last newline.
+            if edits and edits[-1].last == edit.first:
+                edit = _LineEdit(edits[-1].first, edit.last, edits.pop().new + edit.new, hunk)
+            edits.append(edit)
     try:
-        return splice_document(doc, splices, level)
+        return splice_document(doc, [_line_splice(doc, edit) for edit in edits], level)
     except EditError as exc:
         exc.facts.update(facts)
         raise
@@ -59,6 +63,7 @@ class _LineText:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
+        self._found: dict[tuple[Level, tuple[str, ...]], list[Place]] = {}
 
     @cached_property
     def exact(self) -> str:
@@ -72,22 +77,53 @@ class _LineText:
     def unicode(self) -> str:
         return fold(self.trailing_ws)
 
+    @cached_property
+    def block_ends(self) -> list[int]:
+        """For each line the last line of the block that it opens, by indentation; a closing bracket ends none."""
+        ends = [0] * len(self.lines)
+        depths: list[int] = []
+        places: list[int] = []
+        for at in range(len(self.lines) - 1, -1, -1):
+            depth = _depth(self.lines[at])
+            # Of the lines below that could end a block, the nearest one that is indented no more.
+            nearer = bisect_right(depths, depth)
+            ends[at] = places[nearer - 1] - 1 if nearer else len(self.lines) - 1
+            text = self.lines[at].strip()
+            if text and text[0] not in "})]":
+                del depths[nearer:], places[nearer:]
+                depths.append(depth)
+                places.append(at)
+        return ends
+
+    def inside(self, anchors: Sequence[int], lines: Sequence[int]) -> list[int]:
+        """Return those of *lines* that are in a block that one of *anchors* opens; both are in order."""
+        chosen = []
+        end, step = -1, 0
+        for at in lines:
+            while step < len(anchors) and anchors[step] <= at:
+                end = max(end, self.block_ends[anchors[step]])
+                step += 1
+            if at <= end:
+                chosen.append(at)
+        return chosen
+
     def find(self, old: Sequence[str], level: Level) -> list[Place]:
+        """Return the candidates for *old* at *level*, in order."""
         if not self.lines:
             return []
+        # Hunks may be alike, and what they look for in a file a hundred thousand times.
+        key = level, tuple(old)
+        if key not in self._found:
+            self._found[key] = self._find(old, level)
+        return self._found[key]
+
+    def _find(self, old: Sequence[str], level: Level) -> list[Place]:
         if level == "indent":
             return [Place(at, level, shift) for at, shift in indented_lines(self.lines, old)]
         part = "\n" + "\n".join(old if level == "exact" else [line.rstrip(" \t") for line in old]) + "\n"
         if level == "unicode":
             part = fold(part)
-        text: str = getattr(self, level)
-        places = []
-        counted = line = 0
-        for at in find_all(text, part):
-            line += text.count("\n", counted, at)
-            counted = at
-            places.append(Place(line, level))
-        return places
+        return [Place(at, level) for at in line_hits(getattr(self, level), part)]
 
 
 class _Placer:
@@ -187,8 +223,7 @@ class _Placer:
                     patch_line=hunk.line,
                     **self.facts,
                 )
-            inside = [at for at in found if any(self._in_block(before, at) for before in ends)]
-            ends = inside or found
+            ends = self.text.inside(ends, found) or found
         return ends
 
     def _anchor_lines(self, anchor: str) -> list[int]:
@@ -205,17 +240,8 @@ class _Placer:
         found = [place for place in found if place.at >= anchors[0]]
         if len(found) < 2:
             return found
-        inside = [place for place in found if any(self._in_block(anchor, place.at) for anchor in anchors)]
-        return inside or found
-
-    def _in_block(self, anchor: int, at: int) -> bool:
-        if at < anchor:
-            return False
-        depth = _depth(self.doc.lines[anchor])
-        for line in self.doc.lines[anchor + 1 : at + 1]:
-            if line.strip() and _depth(line) <= depth and line.strip()[0] not in "})]":
-                return False
-        return True
+        inside = set(self.text.inside(anchors, [place.at for place in found]))
+        return [place for place in found if place.at in inside] or found
 
     def _leftmost(self, candidates: list[list[Place]], apart: bool) -> list[Place] | None:
         chosen: list[Place] = []
@@ -234,11 +260,11 @@ class _Placer:
         bound = len(self.doc.lines)
         for hunk, places in zip(reversed(self.hunks), reversed(candidates), strict=True):
             head, tail = _margins(hunk, apart)
-            fitting = [place for place in places if place.at + len(hunk.old) - tail <= bound]
+            fitting = bisect_right(places, bound - len(hunk.old) + tail, key=lambda place: place.at)
             if not fitting:
                 return None
-            chosen.append(fitting[-1])
-            bound = fitting[-1].at + head
+            chosen.append(places[fitting - 1])
+            bound = places[fitting - 1].at + head
         return chosen[::-1]
 
     def _ambiguous(self, index: int, at: Sequence[int]) -> EditError:
@@ -269,9 +295,19 @@ def _margins(hunk: Hunk, apart: bool) -> tuple[int, int]:
     return head, tail
 
 
-def _splices(doc: Document, hunk: Hunk, place: Place, facts: dict[str, Any]) -> list[Splice]:
+@dataclass(frozen=True, slots=True)
+class _LineEdit:
+    """The lines ``first:last`` of a file become *new*, as *hunk* has it."""
+
+    first: int
+    last: int
+    new: list[str]
+    hunk: Hunk
+
+
+def _line_edits(doc: Document, hunk: Hunk, place: Place, facts: dict[str, Any]) -> list[_LineEdit]:
     """Return the changes of one placed hunk; its context lines stay as the file has them."""
-    splices = []
+    edits = []
     at = place.at
     gone: list[str] = []
     came: list[str] = []
@@ -283,11 +319,11 @@ def _splices(doc: Document, hunk: Hunk, place: Place, facts: dict[str, Any]) -> 
         else:
             if gone or came:
                 lines = _carried(doc, place, at, gone, came, facts)
-                splices.append(_line_splice(doc, at, at + len(gone), lines, hunk))
+                edits.append(_LineEdit(at, at + len(gone), lines, hunk))
                 at += len(gone)
                 gone, came = [], []
             at += 1
-    return splices
+    return edits
 
 
 def _carried(
@@ -307,13 +343,14 @@ def _carried(
     return lines
 
 
-def _line_splice(doc: Document, first: int, last: int, new: list[str], hunk: Hunk) -> Splice:
-    """Replace the lines ``first:last``; the state of the file's last line is kept unless the hunk states it."""
-    if last < len(doc.lines):
-        return Splice(doc.starts[first], doc.starts[last], "".join(line + "\n" for line in new))
+def _line_splice(doc: Document, edit: _LineEdit) -> Splice:
+    """Return the splice for an edit; the state of the file's last line is kept unless the hunk states it."""
+    first, new = edit.first, edit.new
+    if edit.last < len(doc.lines):
+        return Splice(doc.starts[first], doc.starts[edit.last], "".join(line + "\n" for line in new))
     closed = doc.final_newline
-    if hunk.old_open != hunk.new_open:
-        closed = hunk.old_open
+    if edit.hunk.old_open != edit.hunk.new_open:
+        closed = edit.hunk.old_open
     end = len(doc.text)
     body = "\n".join(new) + ("\n" if closed and new else "")
     start = min(doc.starts[first], end)

@@ -9,7 +9,7 @@ from typing import Any
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document, Splice, fold_newlines
 from xun_builtin_tools.edit.linediff import line_opcodes
-from xun_builtin_tools.edit.matching import Found, Level, Spot, carry, find_exact, find_text
+from xun_builtin_tools.edit.matching import CANDIDATES_LIMIT, Found, Level, Spot, carry, find_exact, find_text
 from xun_builtin_tools.edit.messages import ambiguous, cut, edit_error, not_found
 
 _SNIPPET_LINES = 12
@@ -49,15 +49,16 @@ def replace_text(doc: Document, old: str, new: str, *, replace_all: bool = False
         # The mark is kept apart from the text: whoever copied it with the text means one mark, not two.
         old, new = old.removeprefix("\ufeff"), new.removeprefix("\ufeff")
     _check_call(doc, old, new, facts)
+    limit = None if replace_all else CANDIDATES_LIMIT
     in_source = doc.in_source(old, new)
     if in_source is not None:
         verbatim, (own_old, own_new) = in_source
-        hits = find_exact(verbatim, own_old)
+        hits = find_exact(verbatim, own_old, limit)
         if len(hits.spots) + hits.unsafe == 1 or (replace_all and hits.spots):
             spots = _choose(verbatim, hits, own_old, own_new, replace_all, facts)
             doc.check_new_text(new)
             return splice_document(verbatim, [Splice(spot.start, spot.end, own_new) for spot in spots], "exact")
-    found = find_text(doc, old)
+    found = find_text(doc, old, limit)
     spots = _choose(doc, found, old, new, replace_all, facts)
     splices = [_splice_at(doc, spot, found.level, old, new, facts) for spot in spots]
     doc.check_new_text(new)
