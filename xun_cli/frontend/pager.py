@@ -21,10 +21,12 @@ class Section:
     Attributes:
         lines: Draws it for so many columns, side by side or not; the lines were made by ``safe()``.
         text: Gives its text as it came, for a search that should not draw everything; None: it is drawn.
+        grows: It may be another one each time that the view is drawn.
     """
 
     lines: Callable[[int, bool], list[Line]]
     text: Callable[[], str] | None = None
+    grows: bool = False
 
 
 class Pager:
@@ -37,6 +39,7 @@ class Pager:
         at_end: Begin at the end.
         split_from: Columns from which ``s`` shows it side by side; 0 when it can't be.
         split: Begin side by side where the width allows it.
+        renew: Gives the sections as they are now, for a text that grows: a view that is at the end stays there.
     """
 
     def __init__(
@@ -48,10 +51,12 @@ class Pager:
         at_end: bool = False,
         split_from: int = 0,
         split: bool = False,
+        renew: Callable[[], Sequence[Section]] | None = None,
     ) -> None:
         self.closed, self.note = False, ""
         self.result: Any = None
-        self._title, self._sections, self._noun = title, list(sections), noun
+        self._title, self._sections, self._noun = title, sections, noun
+        self._renew, self._at_end = renew, at_end
         self._split_from, self._split = split_from, split
         self._size = (80, 24)
         self._at = (len(self._sections) - 1, 1_000_000) if at_end else (0, 0)
@@ -63,12 +68,25 @@ class Pager:
 
     def draw(self, columns: int, rows: int) -> list[Line]:
         """Return the whole view."""
+        if self._renew is not None:
+            self._renewed(self._renew())
         if (columns, rows) != self._size:
             self._resized(columns, rows)
         body = max(1, rows - 2)
         self._settle()
+        self._at_end = self._at == self._last()
         shown = [self._marked(line) for line in self._visible(body)]
         return [title_line(self._title, columns), *filled(shown, body), self._footer(columns)][:rows]
+
+    def _renewed(self, sections: Sequence[Section]) -> None:
+        """Take what has changed since the view was drawn; who reads the end goes on there."""
+        if sections is not self._sections:
+            self._sections = sections
+            self._drawn.clear()
+        for key in [key for key in self._drawn if self._sections[key[0]].grows]:
+            del self._drawn[key]
+        if self._at_end and not self._typing:
+            self._at = (len(self._sections) - 1, 1_000_000)
 
     def _resized(self, columns: int, rows: int) -> None:
         """Stay at the same part of the section: rows of another width are other rows."""
@@ -213,7 +231,7 @@ class Pager:
         self._go(section, row + by)
 
     def _go(self, section: int, row: int) -> None:
-        self._at, self._hit = (section, row), None
+        self._at, self._hit, self._at_end = (section, row), None, False
         if section == len(self._sections) - 1:
             self._at = min(self._at, self._last())
 

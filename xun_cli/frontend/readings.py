@@ -60,17 +60,14 @@ def output_pager(call: Call, cwd: str) -> Pager:
     return Pager(title, [Section(lines)], at_end=False)
 
 
-def session_pager(history: Sequence[Envelope], *, name: str, cwd: str) -> Pager:
-    """Return the whole of a session, a section for each turn, beginning at its end."""
+def turn_sections(history: Sequence[Envelope], cwd: str) -> list[Section]:
+    """Return a section for each turn of *history* that counts."""
     from xun_cli.session.rewinding import live
 
     turns: dict[int, list[Event]] = {}
     for item in live(history):
         turns.setdefault(item.turn or 0, []).append(item.event)
-    sections = [_turn_section(events, cwd) for events in turns.values() if _shows(events, cwd)]
-    if not sections:
-        sections = [Section(lambda columns, split: [[(DIM, " Nothing was said yet.")]])]
-    return Pager([(BOLD, "Transcript "), (DIM, safe(name, multiline=False))], sections, noun="turn", at_end=True)
+    return [_turn_section(events, cwd) for events in turns.values() if _shows(events, cwd)]
 
 
 def _shows(events: Sequence[Event], cwd: str) -> bool:
@@ -79,7 +76,7 @@ def _shows(events: Sequence[Event], cwd: str) -> bool:
 
 
 def _turn_section(events: Sequence[Event], cwd: str) -> Section:
-    return Section(lambda columns, split: [*_drawn(events, columns, cwd), []], lambda: "\n".join(_texts(events)))
+    return Section(lambda columns, split: [*_drawn(events, columns, cwd), []], lambda: "\n".join(texts_of(events)))
 
 
 def _drawn(events: Iterable[Event], columns: int, cwd: str) -> list[Line]:
@@ -88,7 +85,8 @@ def _drawn(events: Iterable[Event], columns: int, cwd: str) -> list[Line]:
     return [line for event in events for line in transcript.feed(event)]
 
 
-def _texts(events: Iterable[Event]) -> Iterable[str]:
+def texts_of(events: Iterable[Event]) -> Iterable[str]:
+    """Yield what *events* say, as it came."""
     for event in events:
         for name in ("shown", "input", "text", "content", "display", "message", "command", "task", "args", "subject"):
             value: Any = getattr(event, name, "")

@@ -43,7 +43,8 @@ class Stage:
         self.own = OwnQuestions(lambda: self._host.questions_changed())
         self.view_of: ViewOf = no_view
         """Gives what shows the view that a command without arguments asks for; set by a front end that has views."""
-        self._clock = clock
+        self.clock = self._clock = clock
+        """Gives seconds, as the journal counts them."""
         self._host: Host = Nobody()
         self._columns: Callable[[], int] = lambda: 80
         self._transcript = Transcript(self._columns, clock=clock)

@@ -130,14 +130,22 @@ class Viewing:
         await self._overlays.show(question_pager(request, split_from=ui.diff_split_min, split=ui.diff != "unified"))
 
     async def _transcript(self) -> None:
-        from xun_cli.frontend.readings import session_pager
+        from xun_cli.frontend.following import Going, going_pager
+        from xun_cli.frontend.readings import turn_sections
 
-        session = self._conversation.session
+        conversation, session = self._conversation, self._conversation.session
         if session is None:
             self._host.say("One moment: xun is starting.")
             return
-        name = session.name or session.id
-        await self._overlays.show(session_pager(session.history(), name=name, cwd=str(session.cwd)))
+        cwd = str(session.cwd)
+        going = Going(
+            session.history,
+            conversation.journal,
+            lambda history: turn_sections(history, cwd),
+            cwd=cwd,
+            clock=conversation.clock,
+        )
+        await self._overlays.show(going_pager(going, name=session.name or session.id))
 
     async def _edit(self, request: ChoiceRequest) -> None:
         from xun.choice import ChoiceOutcome

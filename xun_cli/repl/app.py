@@ -352,7 +352,7 @@ class Repl:
         """Draw again and again while something moves; at rest nothing runs."""
         try:
             while self._moves():
-                await asyncio.sleep(FRAME if self._settings.ui.animations else 1.0)
+                await asyncio.sleep(FRAME if self._settings.ui.animations and not self.overlays.open else 1.0)
                 self.app.invalidate()
         finally:
             self._ticking = False

@@ -185,8 +185,9 @@ class Overlays:
         return self._busy
 
     def over(self, app: InlineApplication) -> None:
-        """Take the application over which views are shown."""
+        """Take the application over which views are shown: when it is to be drawn, so is the view that covers it."""
         self._app = app
+        app.on_invalidate += lambda _: self._shown.invalidate() if self._shown is not None else None
 
     async def show(self, view: FullScreen) -> Any:
         """Show *view* until it is closed and return its result; None when another one is open."""

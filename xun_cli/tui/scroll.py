@@ -21,6 +21,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from xun_cli.frontend.pump import SLICE
+from xun_cli.frontend.redrawing import Redrawing
 from xun_cli.render.text import Line, line_width, plain, width, wrap
 from xun_cli.render.transcript import Transcript
 from xun_cli.tui.paint import Painter, row_text, selected
@@ -211,7 +212,7 @@ class ScrollArea(ScrollView, can_focus=False):
 
     async def _replayed(self, first: int, end: int | None) -> AsyncIterator[tuple[int, list[Line]]]:
         """Yield entries from *first* to before *end*, drawn again in slices, so that keys never wait."""
-        transcript = self._fresh(self.columns)
+        drawing = Redrawing(self._fresh(self.columns))
         until, at = time.monotonic() + SLICE, first
         while True:
             entries = self._journal.entries
@@ -219,7 +220,7 @@ class ScrollArea(ScrollView, can_focus=False):
             if index >= len(entries) or (end is not None and entries[index].number >= end):
                 return
             entry = entries[index]
-            yield entry.number, entry.draw(transcript)
+            yield entry.number, drawing.draw(entry)
             at = entry.number + 1
             if time.monotonic() > until:
                 await asyncio.sleep(0.001)

@@ -37,19 +37,21 @@ async def test_a_question_that_comes_while_a_view_is_open_takes_no_key_of_it(tmp
         asked.cancel()
 
 
-async def test_what_becomes_final_meanwhile_is_printed_once_afterwards(tmp_path: Path) -> None:
+async def test_what_becomes_final_meanwhile_is_read_in_the_view_and_printed_once_afterwards(tmp_path: Path) -> None:
     async with inline_sheet(tmp_path, 80, 24) as sheet:
         await sheet.press("/transcript\r")
         await sheet.shows("Nothing was said yet.")
-        at = len(sheet.written.getvalue())
         sheet.session.emit(ev.TurnStarted(input="meanwhile"))
+        sheet.session.emit(ev.MessageDelta(text="It is"))
+        await sheet.shows("It is")
+        sheet.session.emit(ev.MessageDelta(text=" done."))
         sheet.session.emit(ev.MessageCompleted(text="It is done."))
         sheet.session.emit(ev.TurnCompleted())
-        await asyncio.sleep(0.2)
-        assert "It is done." not in sheet.written.getvalue()[at:]
+        shown = await sheet.shows("It is done.")
+        assert "q back" in shown and "scripted · ask" not in shown
         await sheet.press("\x1b")
-        await sheet.shows("It is done.")
         await sheet.shows("scripted · ask")
+        await sheet.shows("It is done.")
         assert sheet.text().count("It is done.") == 1 and sheet.text().count("> meanwhile") == 1
         assert not sheet.screen().alternate
 

@@ -196,3 +196,38 @@ async def test_a_resumed_session_that_was_killed_is_at_rest(tmp_path: Path) -> N
         assert "resumed s1: 1 turn; the last one was cut off" in shown
         assert not sheet.app.face.transcript.running and "sleep 9" not in shown
         assert held(sheet).count("damaged") == 1
+
+
+async def test_the_open_transcript_goes_on_with_the_turn_and_with_the_next_one(tmp_path: Path) -> None:
+    async with full_screen(tmp_path) as sheet:
+        session = sheet.session
+
+        def says(text: str) -> None:
+            for at in range(0, len(text), 20):
+                session.emit(ev.MessageDelta(text=text[at : at + 20]))
+
+        rows = [f"row {number:03d}\n\n" for number in range(80)]
+        session.turn = 1
+        session.emit(ev.TurnStarted(input="count"))
+        says("".join(rows[:40]))
+        await sheet.type("/transcript\r")
+        await sheet.shows("q back")
+        says("".join(rows[40:60]))
+        await sheet.shows("row 059")
+        await sheet.press("home")
+        top = sheet.rows()[1]
+        assert top == "> count"
+        says("".join(rows[60:]))
+        session.emit(ev.MessageCompleted(text="".join(rows)))
+        session.emit(ev.TurnCompleted())
+        session.turn = 2
+        session.emit(ev.TurnStarted(input="next"))
+        session.emit(ev.MessageDelta(text="Said next."))
+        await sheet.press("down", "up", pause=0.1)
+        assert sheet.rows()[1] == top, "what is read stays where it is"
+        await sheet.press("end")
+        shown = await sheet.shows("Said next.")
+        assert shown.index("row 079") < shown.index("> next")
+        await sheet.press("q")
+        await sheet.gone("q back")
+        assert "Said next." in sheet.screen()

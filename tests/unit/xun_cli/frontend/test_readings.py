@@ -12,8 +12,11 @@ from tests.fakes.scripted_session import command_request, write_request
 from xun import events as ev
 from xun.choice import FileDiff
 from xun_cli.frontend.choosing import Worker, session_picker, work_picker
+from xun_cli.frontend.following import Going, going_pager
 from xun_cli.frontend.full_screen import FullScreen
-from xun_cli.frontend.readings import agent_pager, command_pager, output_pager, question_pager, session_pager
+from xun_cli.frontend.journal import Journal
+from xun_cli.frontend.pager import Pager
+from xun_cli.frontend.readings import agent_pager, command_pager, output_pager, question_pager, turn_sections
 from xun_cli.render.calls import Call
 from xun_cli.render.diff import split_files
 from xun_cli.render.text import line_width, plain_lines
@@ -41,6 +44,13 @@ def everything(view: FullScreen, columns: int = 80, rows: int = 24) -> str:
 
 def history(*events: ev.Event, turn: int = 1) -> list[Envelope]:
     return [Envelope(number, "2026-11-29T10:00:00+00:00", "s", turn, event) for number, event in enumerate(events, 1)]
+
+
+def session_pager(items: list[Envelope], *, name: str, cwd: str, journal: Journal | None = None) -> Pager:
+    """Return the transcript as the front ends show it."""
+    parts = lambda history: turn_sections(history, cwd)  # noqa: E731
+    going = Going(lambda: items, journal or Journal(), parts, cwd=cwd, clock=lambda: 0.0)
+    return going_pager(going, name=name)
 
 
 def views() -> list[FullScreen]:
@@ -156,3 +166,36 @@ def test_what_a_tool_gave_back_is_read_as_text(result: dict[str, object], wanted
     call = Call("c", "read_file", {"path": "a"}, "main", 0.0)
     call.done = ev.ToolCompleted(call_id="c", tool="read_file", result=result, content="as the model has it")
     assert wanted in everything(output_pager(call, "/p"))
+
+
+def test_the_newest_turn_grows_piece_by_piece_and_nothing_is_there_twice() -> None:
+    journal, items = Journal(), []
+
+    def happens(event: ev.Event, turn: int) -> None:
+        if event.type in ev.STORED:
+            items.append(Envelope(len(items) + 1, "", "s", turn, event))
+        journal.add_event(event, 0.0)
+
+    def shown(columns: int = 60) -> str:
+        return plain_lines(view.draw(columns, 30))
+
+    happens(ev.TurnStarted(input="one"), 1)
+    view = session_pager(items, name="s", cwd="/proj", journal=journal)
+    happens(ev.MessageDelta(text="A paragraph.\n\nAn open"), 1)
+    assert shown().count("A paragraph.") == 1 and "An open" in shown()
+    happens(ev.MessageDelta(text=" one."), 1)
+    happens(ev.ToolStarted(call_id="c", tool="bash", args={"command": "make"}), 1)
+    assert "An open one." in shown() and "make" in shown()
+    happens(ev.ToolCompleted(call_id="c", tool="bash", result={"stdout": "built", "stderr": "", "returncode": 0}), 1)
+    happens(ev.MessageCompleted(text="A paragraph.\n\nAn open one."), 1)
+    happens(ev.TurnCompleted(), 1)
+    happens(ev.TurnStarted(input="two"), 2)
+    happens(ev.MessageDelta(text="The second answer."), 2)
+    for columns in (60, 40):
+        text = shown(columns)
+        assert [text.count(word) for word in ("> one", "built", "> two", "The second answer.")] == [1] * 4
+    view.key("/")
+    for char in "second":
+        view.key(char)
+    view.key("enter")
+    assert "is not there" not in shown()
