@@ -89,7 +89,11 @@ class Proxy:
         failure: Exception = OSError("no address")
         for address in (await self._reach.resolved(target))[:_TRIES]:
             try:
-                return await asyncio.wait_for(asyncio.open_connection(address, target.port), _CONNECT_SECONDS)
+                back, out = await asyncio.wait_for(asyncio.open_connection(address, target.port), _CONNECT_SECONDS)
+                if self._reach.is_closed_to(out.get_extra_info("socket"), address):
+                    out.close()
+                    raise ToolError(f"{address} is an address of this machine, which no page reaches.")
+                return back, out
             except (OSError, TimeoutError) as exc:
                 failure = exc
         raise ToolError(f"No connection to {target.place}: {str(failure) or type(failure).__name__}.")

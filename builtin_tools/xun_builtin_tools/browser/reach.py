@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 from xun.errors import ToolError
 from xun.tools.running import in_thread
 from xun_builtin_tools.web import permission
-from xun_builtin_tools.web.addresses import Resolve, addresses, refuse_local, system_addresses
+from xun_builtin_tools.web.addresses import Resolve, addresses, is_own, is_public, refuse_local, system_addresses
 from xun_builtin_tools.web.target import Target, parse
 
 if TYPE_CHECKING:
@@ -122,6 +124,10 @@ class Reach:
         """Check the request of a page to *target*, and remember the host; raises as `resolved`."""
         await self.resolved(target, asked_by_page=True)
         self._seen.add(target.place)
+
+    def is_closed_to(self, sock: socket.socket, address: str) -> bool:
+        """Tell whether a connection leads to this machine by its public *address*, past the check of that."""
+        return not self._allow_private and is_own(sock) and is_public(ipaddress.ip_address(address))
 
     def refuse(self, url: str, reason: str) -> None:
         """Note a request that was not made."""

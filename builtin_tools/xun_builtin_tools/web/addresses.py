@@ -24,6 +24,16 @@ _LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.ip_network("::/96")
 _TRANSLATED = ipaddress.ip_network("::ffff:0:0:0/96")
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "168.63.129.16/32",  # the host of an Azure machine, with its metadata
+        "192.0.0.0/24",  # protocol assignments; Oracle's metadata
+        "192.88.99.0/24",  # the relay of 6to4
+        "3fff::/20",  # documentation
+    )
+)
+_ISATAP = (0x00005EFE, 0x02005EFE)
 _LOCAL_NAMES = ("localhost", "local", "internal", "localdomain", "home.arpa")
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.I)
 
@@ -34,13 +44,27 @@ def is_public(address: Address) -> bool:
         inner = address.ipv4_mapped or address.sixtofour
         if address in _NAT64 or address in _COMPATIBLE or address in _TRANSLATED:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if int(address) >> 32 & 0xFFFFFFFF in _ISATAP and not is_public(
+            ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        ):
+            return False
         if inner is not None:
             return is_public(inner)
         if address in _LOCAL_NAT64 or address.teredo is not None or address.is_site_local:
             return False
     elif address in _SHARED:
         return False
+    if any(address in network for network in _NOT_PUBLIC):
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def is_own(sock: socket.socket) -> bool:
+    """Tell whether a connected *sock* leads back to this machine, as its own public address does."""
+    try:
+        return bool(sock.getpeername()[0] == sock.getsockname()[0])
+    except OSError:
+        return False
 
 
 def literal(host: str) -> Address | None:

@@ -25,6 +25,7 @@ _EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "
 _HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]))", re.I)
 _LINKS = re.compile(r"(?:https?://|mailto:)", re.I)
 _PIECE = 16384
+_ENDLESS_NUMBER = re.compile("&#[0-9]{20,};?")  # Python refuses to read the longest ones
 _MAX_TAG = 1_000_000
 """Characters of a tag or comment after which the page counts as ended."""
 
@@ -60,6 +61,7 @@ def convert(
     """
     end = time.monotonic() + seconds
     cut = False
+    source = _ENDLESS_NUMBER.sub("\ufffd", source)
     reader = _Reader(base, markdown)
     for at in range(0, len(source), _PIECE):
         check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ipaddress
 import socket
 import ssl
 import zlib
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from xun.errors import ToolError
+from xun_builtin_tools.web.addresses import is_own, is_public
 from xun_builtin_tools.web.bounded import Line
 from xun_builtin_tools.web.target import Target
 
@@ -46,8 +48,13 @@ def system_connect(address: str, port: int, seconds: float) -> socket.socket:
 
     Raises:
         OSError: There is none.
+        ToolError: It is a public address of this very machine, behind which its own services listen.
     """
-    return socket.create_connection((address, port), timeout=seconds)
+    sock = socket.create_connection((address, port), timeout=seconds)
+    if is_own(sock) and is_public(ipaddress.ip_address(address)):
+        sock.close()
+        raise ToolError(f"{address} is an address of this machine, which is not fetched from.")
+    return sock
 
 
 class _Pinned(http.client.HTTPConnection):
@@ -140,6 +147,8 @@ def _read(response: http.client.HTTPResponse, target: Target) -> Reply:
     while not unpack.full and received < MAX_BODY:
         data = response.read1(min(_CHUNK, MAX_BODY - received))
         if not data:
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
             return Reply(response.status, headers, unpack.body(), unpack.full)
         received += len(data)
         unpack.feed(data)
