@@ -77,10 +77,9 @@ class SchemaCheck:
             problem = f"{where or 'the value'}: {error.message}"
         except ValueError as exc:
             problem = str(exc)
-        raise SchemaNotMet(
-            f"The answer does not meet the schema: {problem}\nAnswer again with the JSON value only.",
-            final=self._left <= 0,
-        )
+        final = self._left <= 0
+        again = "" if final else "\nAnswer again with the JSON value only."
+        raise SchemaNotMet(f"The answer does not meet the schema: {problem}{again}", final=final)
 
     def jsonable(self, value: Any) -> Any:
         """Return a parsed value as JSON values."""

@@ -24,7 +24,8 @@ def check_limits(run: Run) -> None:
     if run.token.reason is not None:
         raise CancelledError(run.token.reason)
     if run.steps >= run.max_steps:
-        raise StepLimitReached(f"The run used all of its {run.max_steps} steps without an answer{_made(run)}.")
+        steps = f"{run.max_steps} steps" if run.max_steps != 1 else "one step"
+        raise StepLimitReached(f"The run used all of its {steps} without an answer{_made(run)}.")
     payer: Run | None = run
     while payer is not None:
         _check_purse(payer, "The run" if payer is run else f"The run of {payer.agent.name!r}, with its sub-agents,")
@@ -36,7 +37,7 @@ def _made(run: Run) -> str:
     """Say what the run called, the most frequent first."""
     history = run.agent.history
     names = Counter(call.name for message in history[last_turn(history) :] for call in message.tool_calls)
-    listed = ", ".join(f"{name} {count} times" for name, count in names.most_common(5))
+    listed = ", ".join(f"{name} {f'{count} times' if count > 1 else 'once'}" for name, count in names.most_common(5))
     return f"; it called {listed}" if listed else ""
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from xun.agent.agent import Agent
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import (
+    STORED,
     ApprovalResolved,
     Compaction,
     Error,
@@ -135,7 +136,7 @@ class Session(Past, Attaching, Beside):
         self._seq += 1
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         envelope = Envelope(self._seq, stamp, self.id, self.turn or None, event)
-        if event.type not in _TRANSIENT:
+        if event.type in STORED:
             self._history.append(envelope)
         self._save(envelope)
         for listener in tuple(self._listeners):
@@ -370,4 +371,3 @@ class Session(Past, Attaching, Beside):
 
 
 _POLICY = "__builtin_tool_policy"
-_TRANSIENT = frozenset({"message.delta", "reasoning.delta", "tool.output", "queue.changed", "retry"})

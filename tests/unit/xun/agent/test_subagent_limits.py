@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, ToolBox, Workspace
+from xun import Agent, AgentConfig, AgentGetterParam, ToolBox, Workspace
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.models import ScriptedModel
 
@@ -48,3 +48,24 @@ def test_plan_mode_and_exclusions_hold_for_sub_agents(
         agent.workspace.close()
     assert "Denied" in told and person.asked == seen
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sub_agent_draws_on_the_purse_of_its_parent() -> None:
+    call = {"name": "note", "arguments": {}}
+    works = {"tool_calls": [call], "usage": {"input": 50, "output": 10}}
+    inner = ScriptedModel([works] * 9)
+
+    def note() -> str:
+        """Note."""
+        return "noted"
+
+    def getter(param: AgentGetterParam) -> Agent[Any]:
+        return Agent(model=inner, toolbox=ToolBox(note))  # with limits of its own: none
+
+    outer = ScriptedModel([{"tool_calls": [{"name": "agent_run", "arguments": {"task": "work"}}]}, {"text": "done"}])
+    box = ToolBox().with_subagent_provider(getter)
+    with Agent(model=outer, toolbox=box, config=AgentConfig(max_tokens=100)) as agent:
+        result = agent.instruct("go").execute()
+        told = agent.history[-1].text
+    assert len(inner.requests) == 2 and "with its sub-agents" in told
+    assert result.unwrap_err().kind == "budget"
