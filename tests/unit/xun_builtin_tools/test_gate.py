@@ -83,6 +83,26 @@ def test_once_asks_again_and_grant_does_not(make):
     assert [e.op for e in agent.events_seen if isinstance(e, PolicyChanged)] == ["allow"]
 
 
+def test_only_a_person_grants(make, tmp_path):
+    (tmp_path / "old").write_text("x")
+    auto = ChoiceOutcome("grant", "auto", decided_by="rule")
+    agent = make(auto, auto)
+    bash(agent, "touch a").unwrap()
+    call(agent, "write_file", path="old", content="y").unwrap()
+    assert agent.policy.to_json()["commands"] == agent.policy.to_json()["writes"] == []
+    assert not any(isinstance(event, PolicyChanged) for event in agent.events_seen)
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ue000"])
+def test_a_command_with_characters_that_can_not_be_seen_is_only_for_a_person(make, tmp_path, hidden):
+    agent = make("deny")
+    assert bash(agent, f"touch a{hidden}b").status == "denied"
+    assert agent.chooser.asked[0].default == "deny"
+    rule = make(auto_confirm=True)
+    assert "only a person may approve" in bash(rule, f"touch a{hidden}b").unwrap_err().error
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_deny_runs_nothing_and_the_reason_reaches_the_model(make, tmp_path):
     agent = make(ChoiceOutcome("deny", reason="use pathlib"))
     result = bash(agent, "touch made")
