@@ -103,7 +103,7 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
         _log_all(ctx, plan, "deny", outcome.decided_by, _rule(asking))
         refuse("write to a protected path" if any(item.protected for item in asking) else "write", outcome)
     if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
-        _grant_writes(ctx, outcome.grants or request.write_scopes[0])
+        _grant_writes(ctx, request.write_scopes[0] if outcome.grants is None else outcome.grants)
     done = plan if edited is None else [replace(plan[0], new=edited)]
     _log_all(ctx, done, "allow", outcome.decided_by, "edited" if edited is not None else _rule(asking))
     return edited

@@ -12,7 +12,6 @@ from xun.tools.suspend import CALL, CallJournal, Suspend
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
-    from xun_policies.store import PolicyState
 
 _COUNT = "__subagents"
 
@@ -37,14 +36,9 @@ def adopt(parent: Agent[Any], child: Agent[Any], name: str | None, *, dry_run: b
         child.toolbox = child.toolbox.clone()
         child.toolbox.dry_run = True
     child.initialize()
-    _tightened(parent.policy, child.policy)
-
-
-def _tightened(above: PolicyState, below: PolicyState) -> None:
-    """A sub-agent's permissions are its own, but what was forbidden above it is forbidden to it as well."""
-    if above.mode == "plan":
-        below.mode = "plan"
-    below.excluded |= above.excluded
+    # A sub-agent's permissions are its own, but what was forbidden above it is forbidden to it as well. Plan mode is
+    # looked up there each time (`in_plan_mode`), so that leaving it holds for those that run already.
+    child.policy.excluded |= parent.policy.excluded
 
 
 async def run_child(parent: Agent[Any], child: Agent[Any], task: str, context: Any) -> Result[Any, ErrorInfo]:

@@ -93,6 +93,14 @@ def test_only_a_person_grants(make, tmp_path):
     assert not any(isinstance(event, PolicyChanged) for event in agent.events_seen)
 
 
+def test_what_a_person_leaves_of_a_grant_is_granted_and_no_more(make, tmp_path):
+    (tmp_path / "old").write_text("x")
+    agent = make(ChoiceOutcome("grant", grants=()), ChoiceOutcome("grant", grants=()))
+    call(agent, "write_file", path="old", content="y").unwrap()
+    bash(agent, "touch a").unwrap()
+    assert agent.policy.to_json()["commands"] == agent.policy.to_json()["writes"] == []
+
+
 @pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\u2066", "\ue000"])
 def test_a_command_with_characters_that_can_not_be_seen_is_only_for_a_person(make, tmp_path, hidden):
     agent = make("deny")

@@ -69,3 +69,32 @@ def test_a_sub_agent_draws_on_the_purse_of_its_parent() -> None:
         told = agent.history[-1].text
     assert len(inner.requests) == 2 and "with its sub-agents" in told
     assert result.unwrap_err().kind == "budget"
+
+
+def test_leaving_plan_mode_holds_for_a_sub_agent_that_runs(tmp_path: Path) -> None:
+    box = ToolBox().with_defaults("fs").with_subagent_provider()
+    agent: Agent[Any] = Agent(toolbox=box, workspace=Workspace(tmp_path))
+
+    def leave() -> str:
+        """Leave plan mode."""
+        agent.policy.mode = "ask"
+        return "left"
+
+    write = {"name": "write_file", "arguments": {"path": "new.txt", "content": "x"}}
+    agent.model = ScriptedModel(
+        [
+            {"tool_calls": [{"name": "agent_run", "arguments": {"task": "do it"}}]},
+            {"tool_calls": [write]},
+            {"tool_calls": [{"name": "leave", "arguments": {}}]},
+            {"tool_calls": [write]},
+            {"text": "It is written."},
+            {"text": "done"},
+        ]
+    )
+    box.register(leave)
+    with agent as ready:
+        ready.policy.mode = "plan"
+        assert ready.instruct("go").execute().unwrap() == "done"
+        seen = [message.text for message in ready.model.requests[-2].messages if message.role == "tool"]
+        ready.workspace.close()
+    assert "plan mode" in seen[0] and "left" in seen[1] and (tmp_path / "new.txt").read_text() == "x"
