@@ -9,7 +9,7 @@ from xun_cli.frontend.texts import input_mark, notes_of, status_of
 from xun_cli.render.approval import approval_view
 from xun_cli.render.safe import safe
 from xun_cli.render.status import status_line
-from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, WARN, Line, cut, width
+from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, WARN, Line, cut, fitting, width
 from xun_cli.tui.completing import MENU_ROWS
 from xun_cli.tui.rows import in_frame
 from xun_cli.tui.side import panel_lines
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xun_cli.tui.face import Face
 
 COMPOSER_ROWS = 8
+HINT = ("Ask for something", "/ commands", "@ files", "! shell")
 ROOMY = 16
 """Rows of a terminal from which the composer has a frame."""
 
@@ -67,8 +68,17 @@ class Drawing:
                 app.field.put(self._face.dialog.field_text)
             # At once, not with the next message: the person types as soon as the field is to be seen.
             app.screen.set_focus(app.field if field else app.composer, scroll_visible=False)
+        hint = self._hint()
+        if app.composer.placeholder != hint:
+            app.composer.placeholder = hint
         app.prompt.set_lines([self._prompt()])
         app.prompt.styles.width = max(2, width(self._prompt()[0][1]))
+
+    def _hint(self) -> str:
+        """Return what an empty composer says."""
+        if not self._face.hints or self._face.dialog.open:
+            return ""
+        return fitting(HINT, max(0, self._app.size.width - 6 - width(self._prompt()[0][1])))
 
     def _prompt(self) -> Line:
         if self._face.dialog.field:
@@ -80,6 +90,8 @@ class Drawing:
 
     def _working(self, state: list[Line]) -> list[Line]:
         columns = self._app.size.width - 2
+        if self._face.dialog.focused:
+            state = []  # the question says what is waited for, and needs the rows
         lines = [*state, *notes_of(self._face.conversation, columns)]
         recall = self._app.composer.recall
         if recall.searching:
@@ -138,6 +150,7 @@ class Drawing:
         if not self.panel_open:
             return
         app.side.styles.width = PANEL if beside else "1fr"
+        app.side.set_class(not beside, "alone")
         if session is not None:
             columns, rows = app.side.size.width or PANEL - 4, app.side.size.height or app.size.height
             app.side.set_lines(panel_lines(session, self._face.facts, columns, rows))

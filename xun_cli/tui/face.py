@@ -41,8 +41,6 @@ FULL = "This is the full-screen front end. /tui inline keeps the terminal's own 
 
 WHEEL_ROWS = 3
 
-HINT = "Ask for something · / commands · @ files · ! shell"
-
 
 class Face:
     """One run of the full-screen front end.
@@ -104,7 +102,6 @@ class Face:
         self.router = Router(self, app, keys, vi=self._settings.ui.editing == "vi")
         self._problems = [*keys.problems, *self.router.problems]
         app.composer.put(self._carried.draft)
-        app.composer.placeholder = HINT if self._settings.ui.hints else ""
         self.paint()
 
     def drawn(self) -> None:
@@ -276,6 +273,11 @@ class Face:
         at = option_at(dialog.request, self.drawing.dialog_columns(), self.drawing.dialog_rows(), dialog.state, row)
         if at is not None and not dialog.guard.left:
             dialog.key(str(at + 1))
+
+    @property
+    def hints(self) -> bool:
+        """Whether an empty composer says what can be typed."""
+        return self._settings.ui.hints
 
     @property
     def copies_on_select(self) -> bool:

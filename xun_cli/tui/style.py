@@ -24,6 +24,7 @@ Screen { layers: base over; overflow: hidden; }
     scrollbar-background-active: ansi_default;
 }
 #side { width: 34; padding: 0 1; border-left: solid ansi_bright_black; display: none; }
+#side.alone { border: none; }
 #working, #dialog, #status { padding: 0 1; }
 #menu { padding: 0 1; }
 #input { height: auto; padding: 0 1; border: round ansi_bright_black; }
