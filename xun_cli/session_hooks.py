@@ -18,7 +18,7 @@ from xun_cli.hook_process import HookOutcome, run_hook
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
-    from xun.agent.hooks import HookedCall, StepEnd
+    from xun.agent.hooks import HookedCall
     from xun.agent.subagent import AgentGetterParam
     from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
@@ -151,12 +151,7 @@ class SessionHooks:
         outcomes = await _unless_cancelled(agent, asyncio.to_thread(self._outcomes, "after_tool", values))
         said = [outcome.described(self.limit) for outcome in outcomes if not outcome.ok]
         if said:
-            note = f"After the call of {call.name} {'; '.join(said)}"
-
-            def add(end: StepEnd) -> None:
-                end.add_user_message(f"[{note}]", call_id=call.id)
-
-            agent.hooks.after_execution_step.add_once(add, run=agent.current_run())
+            call.add_note(f"After the call of {call.name} {'; '.join(said)}")
 
     def _on(self, envelope: Envelope) -> None:
         event, session = envelope.event, self._session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import logging
 import threading
@@ -12,11 +11,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from xun.agent.deciding import note_decision
+from xun.agent.hooked import denied_by_hook, wrapped
 from xun.agent.hooks import HookedCall
 from xun.agent.opencall import OpenCall
 from xun.agent.outcome import as_text, clip, fitted, rendered, unpack
-from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError, XunError
+from xun.errors import CancelledError, ToolCallFormatError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Image, Message, ToolCall
 from xun.result import ErrorInfo, Result
@@ -24,7 +23,6 @@ from xun.tools.context import CallScope
 from xun.tools.function import Function, failure
 from xun.tools.running import ToolExit, guarded, in_thread, timed_out
 from xun.tools.suspend import CALL, CallJournal, Suspend
-from xun_policies.store import DecisionRecord
 
 if TYPE_CHECKING:
     from xun.agent.loop import Run
@@ -226,7 +224,7 @@ class ToolPhase:
 
         chain = last
         for wrapper in reversed(hooks.wrap_tool_call.take()):
-            chain = _wrapped(wrapper, chain)
+            chain = wrapped(wrapper, chain)
         result, shown, display = _cancelled(_STOPPED), None, ""
         try:
             result, display = self._unpack(await chain(call), call_id)
@@ -236,15 +234,21 @@ class ToolPhase:
                 if isinstance(replaced, Result):
                     result, display = self._unpack(replaced, call_id)
                     shown = None
+            self._tell(call)
         except CancelledError as exc:
             token.cancel(exc.reason)
         return result, shown, display
 
+    def _tell(self, call: HookedCall) -> None:
+        """Have what hooks noted read after the results of the step."""
+        for note in call.notes:
+            self._run.agent.hooks.after_execution_step.add_once(
+                lambda end, note=note: end.add_user_message(f"[{note}]", call_id=call.id), run=self._run
+            )
+
     async def _call(self, call: HookedCall, call_id: str, scope: CallScope) -> Result[Any, Any]:
         if call.denied is not None:
-            reason = call.denied
-            note_decision(self._run.agent, DecisionRecord("", call.name, _subject(call), "deny", "hook", "hook"))
-            return failure(Denied(f"A hook denied the call of {call.name}: {reason}", source="hook", reason=reason))
+            return denied_by_hook(self._run.agent, call)
         if call.result is not None:
             return call.result if isinstance(call.result, Result) else Result.Ok(call.result)
         if self._run.token.reason is not None:
@@ -330,31 +334,6 @@ def _caller(prepared: Callable[[], Any], journal: CallJournal | None, begun: thr
     return begin
 
 
-def _wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
-    async def call(hooked: HookedCall) -> Result[Any, Any]:
-        made: list[Result[Any, Any]] = []
-
-        async def go_on(given: HookedCall) -> Result[Any, Any]:
-            made.append(await inner(given))
-            return made[-1]
-
-        try:
-            value = wrapper(hooked, go_on)
-            if inspect.isawaitable(value):
-                value = await value
-        except CancelledError:
-            raise
-        except (Denied, ToolError) as exc:
-            # These two are a handler's way to say no; anything else is a fault of the handler.
-            return failure(exc)
-        except Exception:  # noqa: BLE001 - the boundary of foreign code
-            _log.exception("hook wrap_tool_call: %r failed and was passed over", wrapper)
-            return made[-1] if made else cast("Result[Any, Any]", await inner(hooked))
-        return value if isinstance(value, Result) else Result.Ok(value)
-
-    return call
-
-
 def _cancelled(text: str) -> Result[Any, ErrorInfo]:
     return Result.Err(ErrorInfo(text, text, "cancelled"), "cancelled")
 
@@ -382,9 +361,3 @@ def live_output(channel: Any, agent: str, call_id: str) -> Callable[[str, str], 
         channel.put(ToolOutput(agent=agent, call_id=call_id, stream=stream, text=text))
 
     return emit
-
-
-def _subject(call: HookedCall) -> str:
-    """Return the arguments of a refused call, as the audit trail keeps them."""
-    given = call.arguments
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)

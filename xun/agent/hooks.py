@@ -29,6 +29,7 @@ class HookedCall:
         arguments: JSON text or a dict; may be changed.
         result: Set it, and the tool does not run.
         code_mode: Code of the model makes the call, through ``run_code``.
+        notes: What is read after the result, by the model or whoever else made the call.
     """
 
     id: str
@@ -37,6 +38,11 @@ class HookedCall:
     result: Result[Any, Any] | None = None
     denied: str | None = None
     code_mode: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def add_note(self, text: str) -> None:
+        """Have *text* read after the result."""
+        self.notes.append(text)
 
     def deny(self, why: str) -> None:
         """Refuse the call; the model reads *why*."""

@@ -6,10 +6,11 @@ import asyncio
 import base64
 import json
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xun._serialize import to_jsonable
-from xun.errors import ToolCallFormatError
+from xun.agent.hooked import call_through_hooks
 from xun.mcp.servers import require_mcp
 from xun.tools.exposure import shown
 from xun.tools.images import check_image
@@ -29,10 +30,10 @@ _log = logging.getLogger("xun.tools")
 def serve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", version: str = "") -> None:
     """Serve the tools of *toolbox* on the standard streams of this process until the other side is gone.
 
-    Every call goes through `ToolBox.acall_tool` with *agent*: its permissions, its workspace, its chooser. Without a
-    chooser nobody is asked: what was not allowed before is denied. Tools for the person only, and those that need a
-    model that sees images, are left out; deferred ones are listed like all others. While it serves, what is printed
-    goes to standard error.
+    Every call goes through the hooks around a tool call of *agent* and then through `ToolBox.acall_tool` with it: its
+    permissions, its workspace, its chooser. Without a chooser nobody is asked: what was not allowed before is denied.
+    Tools for the person only, and those that need a model that sees images, are left out; deferred ones are listed
+    like all others. While it serves, what is printed goes to standard error.
 
     Args:
         toolbox: The tools.
@@ -51,7 +52,7 @@ async def aserve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", 
     require_mcp()
     from mcp.server.stdio import stdio_server
 
-    server = _server(toolbox, agent, name, version)
+    server = mcp_server(toolbox, agent, name=name, version=version)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -61,7 +62,8 @@ def served(toolbox: ToolBox) -> list[Function]:
     return [tool for tool in toolbox.list_tools(()) if shown(tool, code_mode=False)]
 
 
-def _server(toolbox: ToolBox, agent: Agent[Any], name: str, version: str) -> Server[Any]:
+def mcp_server(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", version: str = "") -> Server[Any]:
+    """Return the server of the package mcp that `serve_mcp` runs, for another transport; arguments as there."""
     from mcp.server import Server
     from mcp.types import CallToolRequestParams, ListToolsResult
 
@@ -93,16 +95,13 @@ async def _call(toolbox: ToolBox, agent: Agent[Any], name: str, arguments: dict[
     names = {tool.model_name: tool.name for tool in served(toolbox)}
     if name not in names:
         return failed(f"There is no tool named {name!r} here. The tools are: {', '.join(names) or 'none'}.")
-    try:
-        result = await toolbox.acall_tool(agent, names[name], arguments)
-    except ToolCallFormatError as exc:
-        return failed(str(exc))
-    if result.is_err():
-        return failed(str(result.unwrap_err().error))
-    return _answer(toolbox.get(names[name]), result.unwrap())
+    outcome = await call_through_hooks(agent, toolbox, names[name], arguments)
+    if outcome.result.is_err():
+        return failed("\n".join((str(outcome.result.unwrap_err().error), *outcome.notes)))
+    return _answer(toolbox.get(names[name]), outcome.result.unwrap(), outcome.notes)
 
 
-def _answer(tool: Function | None, given: Any) -> CallToolResult:
+def _answer(tool: Function | None, given: Any, notes: Sequence[str] = ()) -> CallToolResult:
     from mcp.types import CallToolResult, TextContent
 
     output = given if isinstance(given, ToolOutput) else ToolOutput(given)
@@ -113,6 +112,7 @@ def _answer(tool: Function | None, given: Any) -> CallToolResult:
         text = _rendered(renderer, output.value, text)
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
     content += [_image(item) for item in output.images]
+    content += [TextContent(type="text", text=note) for note in notes]
     return CallToolResult(content=content, structured_content=value if isinstance(value, dict) else None)
 
 

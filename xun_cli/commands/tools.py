@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xun_cli.commands.arguments import BadArguments, words
-from xun_cli.commands.output import CommandResult, Output, failed, said, table
+from xun_cli.commands.output import CommandResult, Output, failed, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 _TOOL_USAGE = "/tool NAME key=value ..."
@@ -68,15 +68,18 @@ async def _tool(ctx: CommandContext, rest: str) -> CommandResult:
     given = words(rest, _TOOL_USAGE)
     if not given:
         raise BadArguments(f"/tool needs the name of a tool. Usage: {_TOOL_USAGE}")
+    from xun.agent.hooked import call_through_hooks
+
     agent = ctx.session.agent
     schema = _schema(ctx, given[0])
-    result = await agent.toolbox.acall_tool(agent, given[0], read_arguments(given[1:], schema), None)
-    if result.is_err():
-        return failed(result.value.error)
-    value = result.to_json()["value"]
+    outcome = await call_through_hooks(agent, agent.toolbox, given[0], read_arguments(given[1:], schema))
+    notes = tuple(text(note) for note in outcome.notes)
+    if outcome.result.is_err():
+        return CommandResult((*failed(outcome.result.value.error).outputs, *notes))
+    value = outcome.result.to_json()["value"]
     if isinstance(value, str):
-        return said(value)
-    return CommandResult((Output("markdown", _fenced(json.dumps(value, ensure_ascii=False, indent=2))),))
+        return CommandResult((*said(value).outputs, *notes))
+    return CommandResult((Output("markdown", _fenced(json.dumps(value, ensure_ascii=False, indent=2))), *notes))
 
 
 def _fenced(shown: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -73,6 +74,7 @@ def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
     from xun_cli.keys import take_credentials
     from xun_cli.options import StartOptions
     from xun_cli.places import Places
+    from xun_cli.session_hooks import SessionHooks
 
     places = Places.from_environment()
     credentials = take_credentials(places)
@@ -82,7 +84,8 @@ def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
     if settings.provider.api_key_env:
         credentials.take([settings.provider.api_key_env])
     settings.credentials = credentials
-    return settings, build_toolbox(settings)
+    hooks = SessionHooks(settings.hooks, found.folder)
+    return settings, build_toolbox(settings, hooks.make_child if hooks.any else None)
 
 
 def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent[Any]:
@@ -93,6 +96,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
     from xun_cli.sandboxing import put_in_sandbox
     from xun_cli.search_engine import search_config
+    from xun_cli.session_hooks import SessionHooks
     from xun_policies.workspace import Workspace
 
     config = AgentConfig(
@@ -111,13 +115,14 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     fill_writes(agent.policy, settings, agent.workspace, found.allow_write)
     if settings.mode == "plan":
         agent.policy.mode = "plan"
+    SessionHooks(settings.hooks, found.folder).guard(agent)
     return agent
 
 
 def _call(agent: Agent[Any], found: Namespace) -> int:
     try:
         arguments = _arguments(found, agent.toolbox.get(found.name))
-        result: Result[Any, Any] = agent.toolbox.call_tool(agent, found.name, arguments)
+        result = _result(agent, found.name, arguments)
     except ToolCallFormatError as error:
         print_json({"is_ok": False, "error": str(error), "details": repr(error), "kind": error.kind})
         return BAD_CALL
@@ -126,7 +131,22 @@ def _call(agent: Agent[Any], found: Namespace) -> int:
         return OK
     info = result.unwrap_err()
     print_json({"is_ok": False, **info.to_json(), "kind": info.kind})
+    if result.status == "format_error":
+        return BAD_CALL
     return DENIED if result.status == "denied" or info.kind == "denied" else ERR
+
+
+def _result(agent: Agent[Any], name: str, arguments: dict[str, Any] | str) -> Result[Any, Any]:
+    hooks = agent.hooks
+    if not (len(hooks.before_tool_call) or len(hooks.after_tool_call)):
+        # On this thread, where Ctrl-C reaches the tool.
+        return agent.toolbox.call_tool(agent, name, arguments)
+    from xun.agent.hooked import call_through_hooks
+
+    outcome = asyncio.run(call_through_hooks(agent, agent.toolbox, name, arguments))
+    for note in outcome.notes:
+        fail(COMMAND, note)
+    return outcome.result
 
 
 def _arguments(found: Namespace, tool: Any) -> dict[str, Any] | str:
