@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.linediff import line_opcodes
@@ -26,6 +26,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+
+# For parts of names or programs: they change the meaning of plain ASCII text.
+_NOT_OF_FILES = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape")
 
 RAW = "raw"
 """The codec of a file whose encoding is not known: ASCII is text, each other byte stays itself."""
@@ -173,29 +176,32 @@ class Document:
         except UnicodeEncodeError as exc:
             raise self._not_encodable(exc.object[exc.start]) from None
 
-    def check_new_text(self, new: str) -> None:
+    def check_new_text(self, new: str, **facts: Any) -> None:
         """Refuse text that can't be written to this file.
 
         Raises:
-            EditError: kind ``encoding``.
+            EditError: kind ``encoding``; *facts* are added to it.
         """
         if new.isascii():
             return
         if self.codec == RAW:
             raise EditError(
                 f"{self.path} is not UTF-8 and its encoding is not known, so new text that is not ASCII can't be "
-                f"written safely. Pass encoding=, such as {suggest_encodings(self.source)}.",
+                f"written safely. Use replace or write_file with encoding=, such as {suggest_encodings(self.source)}.",
                 kind="encoding",
+                **facts,
             )
         try:
             _encode_text(new, self.codec)
         except UnicodeEncodeError as exc:
-            raise self._not_encodable(exc.object[exc.start]) from None
+            raise self._not_encodable(exc.object[exc.start], **facts) from None
 
-    def _not_encodable(self, char: str) -> EditError:
+    def _not_encodable(self, char: str, **facts: Any) -> EditError:
         what = "is a lone surrogate" if 0xD800 <= ord(char) <= 0xDFFF else "has no place in it"
         return EditError(
-            f"The new text can't be written to {self.path} as {self.codec}: U+{ord(char):04X} {what}.", kind="encoding"
+            f"The new text can't be written to {self.path} as {self.codec}: U+{ord(char):04X} {what}.",
+            kind="encoding",
+            **facts,
         )
 
     def splice(self, splices: Sequence[Splice]) -> Document:
@@ -308,10 +314,14 @@ def _splice(text: str, parts: Sequence[tuple[int, int, str]]) -> str:
 def _codec_name(path: str, encoding: str) -> str:
     try:
         info = codecs.lookup(encoding)
-    except LookupError:
-        raise EditError(f"{encoding!r} is no encoding that can be used for {path}.", kind="encoding") from None
-    if not info._is_text_encoding:
-        raise EditError(f"{encoding!r} is no text encoding.", kind="encoding")
+    except (LookupError, ValueError):  # ValueError: no name of anything, such as one with a NUL
+        info = None
+    if info is None or not info._is_text_encoding or info.name in _NOT_OF_FILES:
+        raise EditError(
+            f"{encoding[:60]!r} is no encoding of text files, so {path} can't be read by it. Names are such as "
+            '"latin-1", "cp1252", "shift_jis" or "gb18030".',
+            kind="encoding",
+        )
     # The signature of "utf-8-sig" and "utf-16" is the file's, and is kept apart from its text.
     return {"utf-8-sig": "utf-8"}.get(info.name, info.name)
 
@@ -332,10 +342,9 @@ def _refuse_nul(path: str, content: str | bytes) -> None:
 def _decode(path: str, data: bytes, codec: str) -> str:
     try:
         return data.decode(codec)
-    except UnicodeDecodeError as exc:
-        raise EditError(
-            f"{path} can't be read as {codec}: {exc.reason} at byte {exc.start}.", kind="encoding"
-        ) from None
+    except UnicodeError as exc:
+        where = f"{exc.reason} at byte {exc.start}" if isinstance(exc, UnicodeDecodeError) else "its bytes do not fit"
+        raise EditError(f"{path} can't be read as {codec}: {where}.", kind="encoding") from None
 
 
 def _encode_text(text: str, codec: str) -> bytes:

@@ -35,7 +35,7 @@ class _Envelope:
     def __init__(self, lines: Sequence[str], first: int) -> None:
         self.lines = lines
         self.first = first
-        self.at = 0
+        self.at = _begin_line(lines)
         self.end = _end_line(lines)
 
     @property
@@ -64,6 +64,9 @@ class _Envelope:
             files.append(self._file())
         if not files:
             raise parse_error(self.number, "the patch names no file")
+        for at in range(self.end + 1, len(self.lines)):
+            if self.lines[at].startswith(("+", "-", "@@")):
+                raise parse_error(self.first + at, f"a line of a patch comes after '{END}'", self.lines[at])
         return files
 
     def _file(self) -> FilePatch:
@@ -90,14 +93,16 @@ class _Envelope:
     def _content(self) -> str:
         rows = HunkRows(self.number)
         while not self._at_marker():
-            if self.line.rstrip() == END_OF_FILE:
-                self.at += 1
-                continue
-            if not rows.add(self.line):
-                raise parse_error(self.number, "a line of a new file begins with '+'", self.line)
+            if self.line.startswith("\\ ") and rows.rows:
+                rows.mark_open()
+            elif self.line.strip() and self.line.rstrip() != END_OF_FILE:
+                if not self.line.startswith("+"):
+                    raise parse_error(self.number, "a line of a new file begins with '+'", self.line)
+                rows.add(self.line)
+            elif not self.line.strip() and not self._only_blanks_left():
+                raise parse_error(self.number, "an empty line of a new file is a '+' alone", self.line)
             self.at += 1
-        kept = rows.rows[: len(rows.rows) - rows.bare] if rows.bare else rows.rows
-        return added_text(rows.line, kept)
+        return added_text(rows.line, rows.rows, closed=not rows.new_open)
 
     def _update(self, number: int, path: str) -> FilePatch:
         target = None
@@ -107,8 +112,9 @@ class _Envelope:
                 raise parse_error(self.number, "the new path is empty", self.line)
             self.at += 1
         hunks: list[Hunk] = []
+        self._skip_names()
         while not self._at_marker():
-            if not self.line.strip() and self._only_blanks_left():
+            if not self.line.strip() and (self._only_blanks_left() or self._blanks_before_hunk()):
                 self.at += 1
                 continue
             hunks.append(self._hunk(first=not hunks))
@@ -116,11 +122,23 @@ class _Envelope:
             raise parse_error(number, "an update needs a hunk: '@@' and lines that begin with ' ', '-' or '+'")
         return FilePatch(number, "update", path, target, tuple(hunks))
 
+    def _skip_names(self) -> None:
+        """Pass over the ``---`` and ``+++`` lines of a unified diff: the marker has named the file."""
+        head = self.lines[self.at : min(self.at + 3, self.end)]
+        if len(head) == 3 and all(map(str.startswith, head, ("--- ", "+++ ", "@@"))):
+            self.at += 2
+
+    def _next_text(self) -> str | None:
+        """Return the next line that is not blank, or None."""
+        return next((line for line in self.lines[self.at : self.end] if line.strip()), None)
+
     def _only_blanks_left(self) -> bool:
-        at = self.at
-        while at < self.end and not self.lines[at].strip():
-            at += 1
-        return at >= self.end or self.lines[at].startswith("***")
+        line = self._next_text()
+        return line is None or line.startswith("***")
+
+    def _blanks_before_hunk(self) -> bool:
+        line = self._next_text()
+        return line is not None and line.startswith("@@")
 
     def _hunk(self, *, first: bool) -> Hunk:
         rows = HunkRows(self.number)
@@ -152,12 +170,23 @@ class _Envelope:
             rows.anchors.append(anchor)
 
 
+def _begin_line(lines: Sequence[str]) -> int:
+    """Return the index of the first begin marker, before which only words of explanation may stand; else 0."""
+    for at, line in enumerate(lines):
+        if line.strip() == BEGIN:
+            return at
+        if line.lstrip().startswith("***"):
+            break
+    return 0
+
+
 def _end_line(lines: Sequence[str]) -> int:
     """Return the index of the last end marker; the number of lines when there is none."""
+    last = next((line for line in reversed(lines) if line.strip()), "")
     for at in range(len(lines) - 1, -1, -1):
-        if lines[at].rstrip() == END:
+        # A marker with blanks before it would be a context line anywhere but at the very end.
+        if lines[at].rstrip() == END or (lines[at] is last and last.strip() == END):
             return at
-        if lines[at].strip():
-            # A marker with blanks before it would be a context line anywhere but at the very end.
-            return at if lines[at].strip() == END else len(lines)
+        if lines[at].startswith("***"):
+            break
     return len(lines)

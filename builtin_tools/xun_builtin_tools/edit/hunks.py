@@ -65,6 +65,7 @@ class FilePatch:
         content: The whole text of an added file.
         executable: Whether the file becomes executable, or stops being so; None leaves it.
         verify: For a delete: the hunks must account for the whole file.
+        other: What *path* may stand for when there is no such file.
     """
 
     line: int
@@ -75,6 +76,13 @@ class FilePatch:
     content: str = ""
     executable: bool | None = None
     verify: bool = False
+    other: str | None = None
+
+    @property
+    def fills(self) -> bool:
+        """Whether it puts text into what it takes to be empty: such a patch makes the file when it is not there."""
+        hunk = self.hunks[0] if len(self.hunks) == 1 else None
+        return hunk is not None and hunk.old_start == 0 and hunk.old_count == 0 and not hunk.old
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,10 @@ from xun_builtin_tools.edit.nearest import find_nearest
 LIMIT = 4000
 """Characters that a message may have."""
 
+# What stands for a byte that is not UTF-8 in a decoded text, and how `repr` writes that.
+_HELD = re.compile("[\udc80-\udcff]")
+_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+
 _SHOWN_LINES = 12
 _SHOWN_CHARS = 160
 _LISTED = 10
@@ -22,6 +27,11 @@ _LISTED = 10
 def cut(text: str, limit: int = _SHOWN_CHARS) -> str:
     """Return *text*, cut to *limit* characters, with a word about what is missing."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit} more characters)"
+
+
+def quoted(text: str) -> str:
+    """Return *text* as a literal; a byte of a file that is not UTF-8 as that byte."""
+    return _BYTE.sub(r"\\x\1", repr(text)) if _HELD.search(text) else repr(text)
 
 
 def edit_error(kind: str, message: str, **facts: Any) -> EditError:
@@ -34,15 +44,20 @@ def edit_error(kind: str, message: str, **facts: Any) -> EditError:
 def numbered(lines: Sequence[str], first: int, count: int) -> str:
     """Return *count* lines from index *first* on, numbered from 1, long ones cut."""
     shown = lines[first : first + min(count, _SHOWN_LINES)]
-    text = "\n".join(f"{first + step + 1:>6}  {cut(line)}" for step, line in enumerate(shown))
+    plain = [_HELD.sub("\ufffd", cut(line)) for line in shown]
+    text = "\n".join(f"{first + step + 1:>6}  {line}" for step, line in enumerate(plain))
     return text + (f"\n        ({count - len(shown)} more lines)" if count > len(shown) else "")
 
 
-def not_found(doc: Document, old_lines: Sequence[str], new: str, *, what: str, **facts: Any) -> EditError:
-    """Return the error for *old_lines* that are nowhere in *doc*; *what* names them in the sentence."""
+def not_found(
+    doc: Document, old_lines: Sequence[str], new: str, *, what: str, hint: str = "", **facts: Any
+) -> EditError:
+    """Return the error for *old_lines* that are nowhere in *doc*; *what* names them, *hint* says why already."""
     message = [f"{what} was not found in {doc.path}, so nothing was changed."]
-    near = find_nearest(doc.lines, old_lines)
-    if near is not None:
+    near = None if hint else find_nearest(doc.lines, old_lines)
+    if hint:
+        message.append(hint)
+    elif near is not None:
         facts["nearest_line"] = near.first + 1
         message.append(f"The nearest region starts at line {near.first + 1}:")
         message.append(numbered(doc.lines, near.first, len(old_lines)))
@@ -51,7 +66,7 @@ def not_found(doc: Document, old_lines: Sequence[str], new: str, *, what: str, *
     if already:
         facts["already_line"] = already
         message.append(f"The new text is already there, at line {already}: it may have been written before.")
-    if near is None:
+    if near is None and not hint:
         message.append("No region is near it. Read the file again and copy the text from it.")
     return edit_error("not_found", "\n".join(message), **facts)
 
@@ -60,8 +75,8 @@ def _divergence(doc: Document, old_lines: Sequence[str], at: int, step: int, cau
     have = doc.lines[at] if at < len(doc.lines) else ""
     return [
         f"First line that differs: line {at + 1}, because {cause}.",
-        f"  file:  {cut(have)!r}",
-        f"  yours: {cut(old_lines[step])!r}",
+        f"  file:  {quoted(cut(have))}",
+        f"  yours: {quoted(cut(old_lines[step]))}",
     ]
 
 

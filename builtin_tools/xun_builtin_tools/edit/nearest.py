@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +15,9 @@ _COMPARED_LINES = 60
 _VOTERS = 3
 _WINDOWS = 10
 _MIN_SCORE = 55.0
+_LINE_NUMBER = re.compile(r"\s*\d+(?:\t|[:|\u2192]\s?|\s\s)")
+_ESCAPE = re.compile(r"\\([nt\"'\\])")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +111,62 @@ def _divergence(lines: Sequence[str], wanted: Sequence[str], first: int) -> tupl
 
 def cause_of(have: str, want: str) -> str:
     """Return in words how the line *want* differs from the file's line *have*."""
+    return _blanks_apart(have, want) or _added(have, want) or _letters_apart(have, want)
+
+
+def _blanks_apart(have: str, want: str) -> str | None:
     if have.rstrip() == want.rstrip():
         return "only the blanks at its end differ"
     if have.strip() == want.strip():
         return f"only its indentation differs: the file has {_blanks(have)}, yours has {_blanks(want)}"
+    if not have.strip() or not want.strip():
+        return "the file has an empty line there" if want.strip() else "yours has an empty line there, the file has not"
     if "".join(have.split()) == "".join(want.split()):
         return "only blanks differ (a tab against spaces, or their number)"
+    return None
+
+
+def _letters_apart(have: str, want: str) -> str:
     if have.casefold() == want.casefold():
         return "only upper and lower case differ"
     at = next((i for i, (a, b) in enumerate(zip(have, want, strict=False)) if a != b), min(len(have), len(want)))
+    if unicodedata.normalize("NFC", have) == unicodedata.normalize("NFC", want):
+        return f"a letter and its accent are {_form(have)} in the file, and {_form(want)} in yours (column {at + 1})"
+    for side, text, other in (("the file", have, want), ("yours", want, have)):
+        if _INVISIBLE.match(text, at) and _INVISIBLE.sub("", text) == _INVISIBLE.sub("", other):
+            return f"{side} has the invisible character {describe(text[at])} at column {at + 1}"
     a, b = have[at : at + 1], want[at : at + 1]
     if a and b and (not a.isascii() or not b.isascii()):
-        kind = "a look-alike character" if fold(a) == fold(b) or len(have) == len(want) else "another character"
+        alike = fold(a) == fold(b) or (len(have) == len(want) and not 0xDC80 <= ord(a) <= 0xDCFF)
+        kind = "a look-alike character" if alike else "another character"
         return f"{kind} at column {at + 1}: the file has {describe(a)}, yours has {describe(b)}"
     if not a:
         return f"yours goes on after column {at}, where the file's line ends"
     if not b:
         return f"yours ends at column {at}, where the file's line goes on"
     return f"it differs from column {at + 1} on"
+
+
+def _added(have: str, want: str) -> str | None:
+    """Return what somebody put to the file's line to get *want*; None when it is something else."""
+    number = _LINE_NUMBER.match(want)
+    if number is not None and want[number.end() :].strip() == have.strip():
+        return "yours begins with the line number, which is no part of the file; leave it out in every line"
+    if want[0] in "+-" and want[1:].strip() == have.strip():
+        return f"yours begins with the {want[0]!r} of a diff, which is no part of the file"
+    if html.unescape(want) == have:
+        return "yours has HTML entities such as &lt; where the file has the characters themselves"
+    if "\\" in want and have in (_unescaped(want), _unescaped(want).split("\n")[0]):
+        return "yours is escaped once too often: the file has the characters themselves"
+    return None
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text)
+
+
+def _form(text: str) -> str:
+    return "one character" if unicodedata.is_normalized("NFC", text) else "two characters"
 
 
 def _blanks(line: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from xun_builtin_tools.edit.document import fold_newlines
-from xun_builtin_tools.edit.envelope import BEGIN, parse_envelope
+from xun_builtin_tools.edit.envelope import BEGIN, END, parse_envelope
 from xun_builtin_tools.edit.hunks import FilePatch, parse_error
 from xun_builtin_tools.edit.unified import parse_unified
 
-_HERE = re.compile(r"\s*(?:apply_patch\s+)?<<-?\s*(['\"]?)(\w+)\1\s*")
+_HERE = re.compile(r"\s*(?:(?:apply_?patch|git apply|patch)(?: -\S+)*\s+)?<<-?\s*(['\"]?)(\w+)\1\s*")
 _ENVELOPE = re.compile(r"\s*\*\*\* (?:Begin Patch\s*$|(?:Add|Update|Delete) File:)")
 _UNIFIED = re.compile(r"(?:diff --git |--- |\+\+\+ |@@ |Index: )")
 
@@ -28,18 +29,21 @@ def parse_patch(patch: str) -> list[FilePatch]:
     kept = lines[first:last]
     if not kept:
         raise parse_error(1, "the patch is empty")
-    if _is_envelope(kept):
-        return parse_envelope(kept, first + 1)
-    return parse_unified(kept, first + 1)
+    if _form(kept) != "envelope":
+        return parse_unified(kept, first + 1)
+    if kept[0].strip() == BEGIN and kept[-1].strip() == END and _form(kept[1:]) == "unified":
+        # A unified diff in the markers of the other form.
+        return parse_unified(kept[1:-1], first + 2)
+    return parse_envelope(kept, first + 1)
 
 
-def _is_envelope(lines: Sequence[str]) -> bool:
+def _form(lines: Sequence[str]) -> Literal["envelope", "unified"] | None:
     for line in lines:
         if _ENVELOPE.match(line):
-            return True
+            return "envelope"
         if _UNIFIED.match(line):
-            return False
-    return False
+            return "unified"
+    return None
 
 
 def _unwrapped(lines: Sequence[str]) -> tuple[int, int]:

@@ -36,8 +36,8 @@ def apply_hunks(doc: Document, hunks: Sequence[Hunk], **facts: Any) -> Replaced:
     if doc.mark:
         hunks = [_without_mark(hunk) for hunk in hunks]
     placed = _Placer(doc, hunks, facts).place()
-    for hunk in hunks:
-        doc.check_new_text("\n".join(hunk.new))
+    for index, hunk in enumerate(hunks):
+        doc.check_new_text("\n".join(hunk.new), hunk_index=index, patch_line=hunk.line, **facts)
     level = max((place.level for place in placed), key=LEVELS.index)
     edits: list[_LineEdit] = []
     for index, (hunk, place) in enumerate(zip(hunks, placed, strict=True)):
@@ -273,7 +273,9 @@ class _Placer:
             self.doc,
             [line + 1 for line in at],
             what=self._what(index, hunk),
-            way_out="Add lines of context, or an '@@' line with the line that comes before it, such as its function.",
+            way_out="Add lines of context, or give the right line number in its '@@' line."
+            if hunk.old_start is not None
+            else "Add lines of context, or an '@@' line with the line that comes before it, such as its function.",
             hunk_index=index,
             patch_line=hunk.line,
             **self.facts,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xun.errors import EditError
-from xun_builtin_tools.edit.document import Document, Splice, fold_newlines
+from xun_builtin_tools.edit.document import Document, Splice, fold_newlines, suggest_encodings
 from xun_builtin_tools.edit.linediff import line_opcodes
 from xun_builtin_tools.edit.matching import CANDIDATES_LIMIT, Found, Level, Spot, carry, find_exact, find_text
 from xun_builtin_tools.edit.messages import ambiguous, cut, edit_error, not_found
@@ -48,58 +48,62 @@ def replace_text(doc: Document, old: str, new: str, *, replace_all: bool = False
     if doc.mark:
         # The mark is kept apart from the text: whoever copied it with the text means one mark, not two.
         old, new = old.removeprefix("\ufeff"), new.removeprefix("\ufeff")
-    _check_call(doc, old, new, facts)
+    what = "The old text" if "edit_index" not in facts else f"The old text of edits[{facts['edit_index']}]"
+    _check_call(doc, old, new, what, facts)
     limit = None if replace_all else CANDIDATES_LIMIT
     in_source = doc.in_source(old, new)
     if in_source is not None:
         verbatim, (own_old, own_new) = in_source
         hits = find_exact(verbatim, own_old, limit)
         if len(hits.spots) + hits.unsafe == 1 or (replace_all and hits.spots):
-            spots = _choose(verbatim, hits, own_old, own_new, replace_all, facts)
-            doc.check_new_text(new)
+            spots = _choose(verbatim, hits, own_old, own_new, replace_all, what, facts)
+            doc.check_new_text(new, **facts)
             return splice_document(verbatim, [Splice(spot.start, spot.end, own_new) for spot in spots], "exact")
     found = find_text(doc, old, limit)
-    spots = _choose(doc, found, old, new, replace_all, facts)
+    spots = _choose(doc, found, old, new, replace_all, what, facts)
     splices = [_splice_at(doc, spot, found.level, old, new, facts) for spot in spots]
-    doc.check_new_text(new)
+    doc.check_new_text(new, **facts)
     return splice_document(doc, splices, found.level)
 
 
-def _check_call(doc: Document, old: str, new: str, facts: dict[str, Any]) -> None:
+def _check_call(doc: Document, old: str, new: str, what: str, facts: dict[str, Any]) -> None:
     if not old:
         raise edit_error(
             "empty_old",
-            f"The old text is empty, and {doc.path} exists: give the text to replace, or use insert_lines.",
+            f"{what} is empty, and {doc.path} exists: give the text to replace, or use insert_lines.",
             **facts,
         )
     if old == new:
         raise edit_error(
             "noop",
-            f"Old and new text are the same (line ends are not compared), so {doc.path} was not changed.",
+            f"{what} and the new one are the same (line ends are not compared), so {doc.path} was not changed.",
             **facts,
         )
 
 
 def _choose(
-    doc: Document, found: Found, old: str, new: str, replace_all: bool, facts: dict[str, Any]
+    doc: Document, found: Found, old: str, new: str, replace_all: bool, what: str, facts: dict[str, Any]
 ) -> Sequence[Spot]:
-    what = f"The old text {cut(old, 60)!r}"
     if found.unsafe and (replace_all or not found.spots):
         raise edit_error(
             "encoding",
-            f"{what} is in {doc.path} directly after a byte that is not ASCII, where it may be half a character. "
-            "Pass encoding= with the file's encoding.",
+            f"{what}, {cut(old, 60)!r}, is in {doc.path} directly after a byte that is not ASCII, where it may be half "
+            f"a character. Use replace with encoding=, such as {suggest_encodings(doc.source)}.",
             **facts,
         )
     if not found.spots:
-        raise not_found(doc, old.removesuffix("\n").split("\n"), new, what="The old text", **facts)
+        hint = ""
+        if not doc.final_newline and doc.text.endswith(old.removesuffix("\n")):
+            hint = "It is at the end of the file, whose last line has no newline: leave out the one at its end."
+            facts = {"nearest_line": doc.line_at(len(doc.text) - len(old) + 1), **facts}
+        raise not_found(doc, old.removesuffix("\n").split("\n"), new, what=what, hint=hint, **facts)
     if len(found.spots) + found.unsafe == 1:
         return found.spots
     if replace_all and found.level == "exact":
         return _apart(found.spots)
     way_out = "Add lines around it to the old text"
     way_out += ", or pass replace_all=true." if found.level == "exact" else "; replace_all needs an exact match."
-    raise ambiguous(doc, _lines_of(doc, found.spots), what=what, way_out=way_out, **facts)
+    raise ambiguous(doc, _lines_of(doc, found.spots), what=f"{what}, {cut(old, 60)!r},", way_out=way_out, **facts)
 
 
 def _lines_of(doc: Document, spots: Sequence[Spot]) -> list[int]:

@@ -85,6 +85,8 @@ class _Unified:
             section.old, section.new = _name(self._line()[4:], self.number), _name(self._line(1)[4:], self.number + 1)
             self.at += 2
         while self.at < len(self.lines) and self._line().startswith("@@"):
+            if self._line().startswith("@@@"):
+                raise parse_error(self.number, "it is the combined diff of a merge; give the diff to one side")
             section.hunks.append(self._hunk())
             self._skip_between()
         return section
@@ -201,9 +203,11 @@ def _finish(section: _Section) -> FilePatch:
         raise parse_error(section.line, "both sides are /dev/null")
     action: Action = "copy" if "copy to" in section.fields else "update"
     target = new if new != old else None
+    # With one prefix on both sides it may be a folder, or what git puts before each name.
+    other = old[2:] if target is None and old.startswith(("a/", "b/")) and old == section.new else None
     if not hunks and target is None and executable is None:
         raise parse_error(section.line, "the file has no hunk: '@@ -1,2 +1,2 @@' and its lines were expected")
-    return FilePatch(section.line, action, old, target, hunks, executable=executable)
+    return FilePatch(section.line, action, old, target, hunks, executable=executable, other=other)
 
 
 def _added(line: int, path: str, hunks: tuple[Hunk, ...], executable: bool | None) -> FilePatch:
@@ -217,7 +221,7 @@ def _executable(section: _Section) -> bool | None:
     mode = section.fields.get("new mode") or section.fields.get("new file mode")
     if mode is None or (mode.strip() == "100644" and "new file mode" in section.fields):
         return None
-    return mode.strip().endswith("755")
+    return bool(int(mode.strip()[-3:], 8) & 0o111) if mode.strip()[-3:].isdecimal() else None
 
 
 def _paths(section: _Section) -> tuple[str | None, str | None]:
@@ -264,4 +268,7 @@ def _without_prefixes(old: str, new: str) -> tuple[str, str]:
         return old.removeprefix("a/"), new
     if old.startswith(_PREFIXES) and new.startswith(_PREFIXES) and old[:2] != new[:2]:
         return old[2:], new[2:]
-    return old, new
+    # Only one side has it.
+    if old == f"a/{new}":
+        return new, new
+    return (old, old) if new == f"b/{old}" else (old, new)

@@ -24,7 +24,7 @@ def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> 
     "*** End of File" if they end the file. Context must be as in the file and fit in one place only; line numbers need
     not be right. What is added or moved to must not exist. Paths start at directory. Returns path, action, added,
     removed and level of each file. When any part does not fit, no file changes and the error names the file and the
-    hunk, from 0."""
+    hunk."""
     workspace = ctx.agent.workspace
     base = workspace.resolve(directory)
     if not base.path.is_dir():

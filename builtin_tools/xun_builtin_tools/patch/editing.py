@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from xun.errors import EditError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
-from xun_builtin_tools.edit.document import Splice, fold_newlines
+from xun_builtin_tools.edit.document import Document, Splice, fold_newlines
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.replacing import Replaced, replace_text, splice_document
 from xun_builtin_tools.edit.writing import describe, open_text, told, write_text
@@ -52,7 +53,7 @@ def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[
     results: list[Replaced] = []
     ranges: list[list[list[int]]] = []
     for index, edit in enumerate(edits):
-        result = replace_text(doc, edit.old, edit.new, replace_all=edit.replace_all, edit_index=index)
+        result = _one_edit(opened.doc, doc, index, edit)
         ranges = [[_moved(span, result.shifts) for span in spans] for spans in ranges]
         ranges.append(result.lines)
         results.append(result)
@@ -62,6 +63,16 @@ def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[
     facts = write_text(ctx, opened, doc, sum(r.added for r in results), sum(r.removed for r in results))
     said = [describe(result, spans, doc) for result, spans in zip(results, ranges, strict=True)]
     return {"path": opened.path.shown, **told(facts, {"edits": said})}
+
+
+def _one_edit(start: Document, doc: Document, index: int, edit: Edit) -> Replaced:
+    try:
+        return replace_text(doc, edit.old, edit.new, replace_all=edit.replace_all, edit_index=index)
+    except EditError as exc:
+        if exc.kind != "not_found" or fold_newlines(edit.old) not in start.text:
+            raise
+        said = "It was in the file before the edits in front of it: each is made on the result of those."
+        raise edit_error("not_found", f"{exc}\n{said}", **exc.facts) from None
 
 
 def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
@@ -76,6 +87,8 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
     opened = open_text(ctx, path)
     doc = opened.doc
     new = fold_newlines(text)
+    if doc.mark and line == 0:
+        new = new.removeprefix("\ufeff")
     if not new:
         raise edit_error("noop", "The text is empty, so nothing was inserted.")
     if not 0 <= line <= len(doc.lines):
@@ -86,8 +99,9 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
     doc.check_new_text(new)
     at = min(doc.starts[line], len(doc.text))
     if doc.starts[line] > len(doc.text):
-        # Behind a last line that has no newline; the new last line has none either.
-        result = splice_document(doc, [Splice(at, at, "\n" + new)], "exact")
+        # Behind a last line that has no newline; the new last line has none either, unless it is empty.
+        end = "" if new and not new.endswith("\n") else "\n"
+        result = splice_document(doc, [Splice(at, at, "\n" + new + end)], "exact")
         first = line + 1
         result = Replaced(
             result.doc,

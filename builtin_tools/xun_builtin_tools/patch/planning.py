@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError, ToolError
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, file_state, read_state
 from xun_builtin_tools.edit.document import Document
-from xun_builtin_tools.edit.hunks import FilePatch
+from xun_builtin_tools.edit.hunks import FilePatch, added_text
 from xun_builtin_tools.edit.matching import LEVELS, Level
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.placing import apply_hunks
@@ -120,6 +120,9 @@ class PatchPlan:
         if earlier is not None:
             self._update_again(item, earlier)
             return
+        if self._workspace.stat(resolved) is None and (item.other is not None or item.fills):
+            self._update_absent(item)
+            return
         moves = item.target is not None and self._resolve(item.target, follow=False).path != resolved.path
         if moves and read_state(self._workspace, self._resolve(item.path, follow=False)).kind == "link":
             raise edit_error("not_regular", f"{item.path} is a link; move it with the move tool.")
@@ -129,6 +132,17 @@ class PatchPlan:
         if moves:
             file.action, file.target = "move", self._move_target(resolved, item.target or "")
         self._files[str(resolved.path)] = file
+
+    def _update_absent(self, item: FilePatch) -> None:
+        """A file that is not there may have been named with git's prefix, or be made by the patch."""
+        if item.other is not None and self._workspace.stat(self._resolve(item.other)) is not None:
+            self._update(replace(item, path=item.other, other=None))
+        elif item.fills and item.target is None:
+            hunk = item.hunks[0]
+            content = added_text(hunk.line, hunk.rows, closed=not hunk.new_open)
+            self._add(replace(item, action="add", hunks=(), content=content))
+        else:
+            existing_file(self._workspace, self._resolve(item.path), item.path)
 
     def _existing(self, resolved: ResolvedPath, item: FilePatch) -> State:
         if any(file.target is not None and file.target.path == resolved.path for file in self._files.values()):
@@ -147,7 +161,14 @@ class PatchPlan:
         same = first is not None and second is not None and os.path.samestat(first, second)
         if same and target.path != source.path and str(target.path).casefold() == str(source.path).casefold():
             return target  # only upper and lower case change, on a file system that ignores them
-        return self._vacant(path)
+        return self._unnamed(path)
+
+    def _unnamed(self, path: str) -> ResolvedPath:
+        """Return a path at which nothing is, and nothing was before the patch."""
+        vacant = self._vacant(path)
+        if str(vacant.path) in self._files:
+            raise self._duplicate(vacant)
+        return vacant
 
     def _change(self, file: _File, item: FilePatch, moves: bool = False) -> None:
         """Carry out the hunks and the mode of *item* on the content so far."""
@@ -194,7 +215,7 @@ class PatchPlan:
     def _copy(self, item: FilePatch) -> None:
         source = self._resolve(item.path)
         before = existing_file(self._workspace, source, item.path)
-        target = self._vacant(item.target or "")
+        target = self._unnamed(item.target or "")
         if before.data is None:
             raise edit_error("io", f"{source.display} is larger than {EDIT_LIMIT:,} bytes, the limit for edits.")
         file = _File("add", target, ABSENT, before)
