@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from xun_policies import defaults, gitprobe, loaded_files
+from xun_policies import defaults, gitprobe, loaded_files, shims
 from xun_policies.grants import CommandGrant, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
@@ -173,6 +173,10 @@ class Judge:
             finding = self._lookup.finding(_HELPERS[name])
         if finding is not None:
             return Judgement(False, "lookup", finding)
+        if self._lookup.shims:
+            finding = shims.finding(self._lookup.suspect(name), self._places, cwds)
+            if finding is not None:
+                return Judgement(False, "guard", finding)
         if name in loaded_files.PROGRAMS:
             finding = loaded_files.finding(name, self._places, cwds, self._scope.home, self._lookup.path)
             if finding is not None:
@@ -202,11 +206,14 @@ class Judge:
         """Let an entry of the user decide what the built-in list does not, or say what could be granted."""
         if found.rule == "path":
             return found
-        texts = [word.text for word in words]
-        normal = texts if tokens is None else [word.text for word in tokens]
-        patterns = [word.text for word in words if word.glob]
-        entry = self._entry(texts, normal, patterns)
         outside = self._outside(words, cwds, git_cwds)
+        texts = [word.text for word in words]
+        normal = texts if tokens is None or tokens is words else [word.text for word in tokens]
+        entry = None
+        patterns: list[str] = []
+        if len(self._policy.command_allowlist):
+            patterns = [word.text for word in words if word.glob]
+            entry = self._entry(texts, normal, patterns)
         if outside:
             reason = f"{entry.reason}, but" if entry is not None else f"{found.reason}, and"
             return Judgement(False, "path", f"{reason} {outside}")

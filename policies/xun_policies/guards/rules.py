@@ -140,6 +140,8 @@ def operands(rule: Rule, call: Call, found: Arguments) -> Problem | None:
 
 def _above(word: Word, call: Call) -> Problem | None:
     """Return what is wrong with *word* as git's revision:path or as a path that counts from the top."""
+    if ":" not in word.text:
+        return None
     if re.search(_CLIMBS, word.text):
         return Problem("path", f"{word.text} may name a file above the workspace")
     if re.match(_FROM_TOP, word.text) and call.places.in_larger_tree(call.cwds):

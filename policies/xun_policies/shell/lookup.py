@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat as stat_bits
 
+from xun_policies import shims
 from xun_policies.shell.places import Places, real_path
 from xun_policies.wordset import wordset
 
@@ -23,13 +24,15 @@ class Lookup:
 
     Attributes:
         path: The PATH that is searched.
+        shims: Whether a folder of it is that of a version manager.
     """
 
-    __slots__ = ("_folders", "_known", "_marks", "_places", "_roots", "_suspects", "_suspicious", "path")
+    __slots__ = ("_folders", "_known", "_marks", "_places", "_roots", "_suspects", "_suspicious", "path", "shims")
 
     def __init__(self, path: str, places: Places) -> None:
         self._places = places
         self.path = path
+        self.shims = shims.folders(path)
         self._folders = list(dict.fromkeys(path.split(":")))
         self._suspicious: bool | None = None
         self._marks: list[Any] = []

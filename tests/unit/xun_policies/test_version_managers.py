@@ -1,0 +1,93 @@
+"""Version managers on PATH: what the workspace names is free only where it is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xun_policies.commands import CommandScope, CommandVerdict, evaluate
+from xun_policies.store import PolicyState
+
+
+class Machine:
+    """A home with version managers, and a workspace in it."""
+
+    def __init__(self, base: Path) -> None:
+        self.home = base / "home"
+        self.work = base / "ws"
+        (self.work / "sub").mkdir(parents=True)
+        self.managers = {
+            "asdf": self.home / ".asdf/shims",
+            "mise": self.home / ".local/share/mise/shims",
+            "volta": self.home / ".volta/bin",
+        }
+        for folder in self.managers.values():
+            folder.mkdir(parents=True)
+            for name in ("python", "node", "rg"):
+                (folder / name).write_text("#!/bin/sh\n")
+                (folder / name).chmod(0o755)
+        (self.managers["mise"].parent / "installs/node/20.11.0").mkdir(parents=True)
+        (self.managers["mise"].parent / "installs/python/3.12.1").mkdir(parents=True)
+        (self.managers["volta"].parent / "tools/image/node/18.1.0").mkdir(parents=True)
+
+    def judge(self, manager: str, text: str) -> CommandVerdict:
+        path = f"{self.managers[manager]}:/usr/bin:/bin"
+        return evaluate(text, PolicyState(), CommandScope(str(self.work), (str(self.work),), str(self.home), path))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("manager", "file", "text", "said"),
+    [
+        ("asdf", ".tool-versions", "python path:/tmp/x\n", "run a program of the workspace"),
+        ("asdf", "sub/.tool-versions", "nodejs 20.1.0\npython   path:./evil\n", "run a program of the workspace"),
+        ("asdf", ".python-version", "../../ws/evil\n", "run a program of the workspace"),
+        ("asdf", ".python-version", "/tmp/evil\n", "run a program of the workspace"),
+        ("mise", "mise.toml", '[tools]\npython = { path = "x" }\n', "run a program of the workspace"),
+        ("mise", ".mise.toml", '[env]\n_.path = ["./bin"]\n', "run a program of the workspace"),
+        ("mise", ".tool-versions", "python 3.9.9\n", "fetch and run another version"),
+        ("mise", "mise.toml", '[tools]\nruby = "3"\n', "fetch and run another version"),
+        ("mise", ".python-version", "3.1\n", "fetch and run another version"),
+        ("volta", "package.json", '{"volta": {"node": "20.0.0"}}', "fetch and run another version"),
+        ("volta", "package.json", '{"volta": {"extends": "../package.json"}}', "fetch and run another version"),
+    ],
+)
+def test_what_the_workspace_names_is_asked_about(
+    machine: Machine, manager: str, file: str, text: str, said: str
+) -> None:
+    (machine.work / file).write_text(text)
+    folder = "cd sub && " if file.startswith("sub/") else ""
+    verdict = machine.judge(manager, f"{folder}python --version")
+    assert not verdict.allowed
+    assert said in verdict.reason
+    assert machine.judge(manager, "ls").allowed
+
+
+@pytest.mark.parametrize(
+    ("manager", "file", "text"),
+    [
+        ("asdf", ".tool-versions", "python 3.9.9 system # see https://x/../y\nnodejs 20.1.0\n"),
+        ("asdf", ".python-version", "3.11.4/envs/mine\n"),
+        ("asdf", ".nvmrc", "lts/iron\n"),
+        ("mise", ".tool-versions", "python 3.12\nnode 20.11.0\n"),
+        ("mise", "mise.toml", '[tools]\nnode = "20"\npython = "latest"\n\n[env]\nNODE_ENV = "test"\n'),
+        ("mise", ".nvmrc", "v20.11.0\n"),
+        ("volta", "package.json", '{"name": "x", "volta": {"node": "18.1.0"}}'),
+        ("volta", "package.json", '{"name": "x"}'),
+    ],
+)
+def test_a_version_that_is_there_is_free(machine: Machine, manager: str, file: str, text: str) -> None:
+    (machine.work / file).write_text(text)
+    for command in ("python --version", "node -v", "rg x", "cd sub && python3 -m pytest; python -V"):
+        verdict = machine.judge(manager, command)
+        assert verdict.allowed, verdict.reason
+
+
+def test_a_manager_that_does_not_run_the_name_does_not_matter(machine: Machine) -> None:
+    (machine.work / ".tool-versions").write_text("python path:/tmp/x\n")
+    assert machine.judge("asdf", "git --version && grep x a").allowed
