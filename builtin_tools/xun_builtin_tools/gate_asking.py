@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def three(grantable: bool, why_not: str) -> tuple[Option, ...]:
+    """Return the three answers to a command or write; *why_not* says why it can't be granted."""
     return (
         Option(GRANT, "Allow and grant", "g", available=grantable, note="" if grantable else why_not),
         Option(ONCE, "Allow this time only", "o"),
@@ -52,6 +53,7 @@ def resolved(
     reason: str = "",
     kind: str = "command",
 ) -> ApprovalResolved:
+    """Return the event of a decision that no front end emits: one by rule, in a person's place."""
     return ApprovalResolved(
         agent=ctx.agent.name,
         request_id=request_id,
@@ -109,6 +111,7 @@ def log(
 
 
 def changed(ctx: ToolCallContext[Any], which: str, entry: str) -> None:
+    """Tell the run's stream that the list *which* of the policy got *entry* by a dialog."""
     agent = ctx.agent
     agent.record(
         PolicyChanged(

@@ -8,7 +8,6 @@ from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.browser.common import NOTICE, open_tab
-from xun_builtin_tools.browser.session import Session
 
 if TYPE_CHECKING:
     from xun_builtin_tools.browser.tabs import Tab
@@ -81,11 +80,11 @@ def browser_logs(
     """Return what a page logged, the last 300 entries of a kind: console messages and dialogs, network requests with
     status or failure, or uncaught errors. clear empties that log afterwards."""
     session, tab = open_tab(ctx, page_id)
-    entries = session.call(ctx, lambda: _taken(session, tab, kind, clear))
+    entries = session.call(ctx, lambda: _taken(tab, kind, clear))
     return {"page_id": tab.id, "kind": kind, "notice": NOTICE, "entries": entries}
 
 
-async def _taken(session: Session, tab: Tab, kind: str, clear: bool) -> list[dict[str, Any]]:
+async def _taken(tab: Tab, kind: str, clear: bool) -> list[dict[str, Any]]:
     entries = list(tab.logs[kind])
     if clear:
         tab.logs[kind].clear()

@@ -44,7 +44,7 @@ def move(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
         note="replaces what is there" if replaced.kind != "absent" else "",
     )
     operations: list[Operation] = [Rename(source, target, state, replaced)]
-    if _device(workspace, source) != _device(workspace, target):
+    if _device(source) != _device(target):
         operations = _across(workspace, source, target, replaced)
     carry_out(ctx, operations, [planned], [Touched(str(target.path), "move")])
     return "OK"
@@ -93,7 +93,7 @@ def _guarded(workspace: Workspace, path: ResolvedPath, state: State) -> Resolved
     return path
 
 
-def _device(workspace: Workspace, path: ResolvedPath) -> int:
+def _device(path: ResolvedPath) -> int:
     folder = path.path.parent
     while folder != folder.parent and not folder.exists():
         folder = folder.parent

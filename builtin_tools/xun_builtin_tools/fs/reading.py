@@ -109,6 +109,7 @@ def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str, limit: 
 
 
 def cut_line(line: str) -> str:
+    """Return *line*, cut to what a model is shown of one, and saying so."""
     if len(line) <= LINE_LIMIT:
         return line
     return f"{line[:LINE_LIMIT]}... (line cut: {len(line) - LINE_LIMIT:,} more characters)"
