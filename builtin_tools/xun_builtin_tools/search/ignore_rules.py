@@ -25,18 +25,13 @@ class OuterRules:
     top: Path | None = field(default=None, compare=False)
     """The folder where paths begin."""
 
-    def decide(self, path: str, name: str, is_folder: bool) -> bool:
-        """Return whether a path below the root is ignored by these rules."""
-        return ignored((), self.sets, path, name, is_folder)
 
-
-def ignored(inner: Sequence[RuleSet], outer: Sequence[RuleSet], path: str, name: str, is_folder: bool) -> bool:
+def ignored(sets: Sequence[RuleSet], path: str, name: str, is_folder: bool) -> bool:
     """Return whether the strongest rule set that speaks of a path ignores it; the last is the strongest."""
-    for sets in (inner, outer):
-        for rules in reversed(sets):
-            verdict = rules.decide(path, name, is_folder)
-            if verdict is not None:
-                return verdict
+    for rules in reversed(sets):
+        verdict = rules.decide(path, name, is_folder)
+        if verdict is not None:
+            return verdict
     return False
 
 
@@ -70,22 +65,31 @@ def outer_rules(root: Path, boundary: Path) -> OuterRules:
     """
     top = _top(root, boundary)
     parts = root.relative_to(top).parts
-    sets: list[RuleSet] = []
-    exclude = _exclude_file(top)
-    if exclude is not None:
-        sets.append(RuleSet(exclude))
+    sets = list(repository_rules(top))
     walked = ""
     for part in parts:
         data = _read(top / walked / IGNORE_FILE)
-        if data is not None:
-            sets.append(RuleSet(data, walked))
+        if data and (rules := RuleSet(data, walked)).rules:
+            sets.append(rules)
         path = byte_name(walked + part)
-        if ignored((), sets, path, byte_name(part), True):
+        if ignored(sets, path, byte_name(part), True):
             sets = []
             break
         walked += byte_name(part) + "/"
     offset = "".join(byte_name(part) + "/" for part in parts)
     return OuterRules(offset, tuple(sets), top)
+
+
+def repository_rules(top: str | Path, folder: str = "") -> tuple[RuleSet, ...]:
+    """Return the rules with which a repository begins: those of its `info/exclude`, when there are any.
+
+    Args:
+        top: Its folder.
+        folder: The same relative to where paths begin, with a slash at its end; or "".
+    """
+    data = _exclude_file(Path(top))
+    rules = RuleSet(data, folder) if data else None
+    return (rules,) if rules is not None and rules.rules else ()
 
 
 def _top(root: Path, boundary: Path) -> Path:

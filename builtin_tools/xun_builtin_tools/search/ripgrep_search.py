@@ -19,7 +19,13 @@ from typing import Any
 from xun_builtin_tools.search.fence import Fence
 from xun_builtin_tools.search.gitignore import RuleSet
 from xun_builtin_tools.search.hits import Hits, Line
-from xun_builtin_tools.search.ignore_rules import IGNORE_FILE, OuterRules, read_ignore_file
+from xun_builtin_tools.search.ignore_rules import (
+    IGNORE_FILE,
+    REPOSITORY,
+    OuterRules,
+    read_ignore_file,
+    repository_rules,
+)
 from xun_builtin_tools.search.limits import MAX_HITS, Clock
 from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
@@ -41,6 +47,9 @@ _BROKEN_IGNORE = re.compile(rb"error parsing glob|regex parse error|line \d+: er
 
 
 _LISTED = b"/" + IGNORE_FILE.encode() + b"\0"
+_REPOSITORY = b"/" + REPOSITORY.encode()
+_ALL_BUT_HEADS = f"!**/{REPOSITORY}/[!H]*"
+"""Of each repository only this much is listed, or its file when it is a linked one, to tell that it is there."""
 
 
 class Unequal(Exception):
@@ -132,21 +141,19 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
     """
     with ExitStack() as stack:
         place = _Place(request.scope, stack)
-        # Hidden files are listed in any case, so that the ignore files among them are seen.
-        arguments = ["--files", "--null", *place.arguments, "--hidden", *place.last]
-        run = place.run(program, arguments, clock, stack)
         watch = _IgnoreFiles(request.scope) if request.scope.outer is not None else None
+        # Hidden files are listed in any case, so that the ignore files among them are seen.
+        arguments = ["--files", "--null", *place.arguments, "--hidden"]
+        arguments += place.last if watch is None else ["-g", _ALL_BUT_HEADS, "--", place.target]
+        run = place.run(program, arguments, clock, stack)
         strip = len(place.target)
         fullmatch, endings = request.pattern.regex.fullmatch, request.pattern.endings
         simple = request.scope.hidden and not request.scope.closed
         # While ripgrep goes on, each batch is looked through: that is why this is not done at the end.
         for batch in run.batches(b"\0"):
-            if watch is not None and b"\n" in batch:
-                # In version 13 the stars of a rule do not go past a line break in the name of a folder.
-                raise Unequal
             paths = os.fsdecode(batch[:-1]).split("\0")
             if watch is not None:
-                watch.look(batch, paths, strip)
+                paths = watch.look(batch, paths, strip)
             # The ending of a string is looked at far faster than an expression is.
             matching = [path for path in paths if path.endswith(endings) and fullmatch(path, strip)]
             if simple:
@@ -163,21 +170,29 @@ class _IgnoreFiles:
 
     One that is itself ignored is not listed. Where a rule ignores such files, every folder is looked
     into for one; without such a rule only a file that ignores itself, leaves other files of its folder
-    visible and is not plain could be missed.
+    visible and is not plain could be missed. The same goes for other repositories in this one.
     """
 
     def __init__(self, scope: Scope) -> None:
         self._root = str(scope.folder).rstrip("/") + "/"
         self._batches: list[tuple[list[str], int]] = []
+        self._around = scope.outer is not None and bool(scope.outer.sets)
         self._everywhere = any(map(_ignores_its_kind, scope.outer.sets if scope.outer else ()))
         self._check("")
 
-    def look(self, batch: bytes, paths: list[str], strip: int) -> None:
+    def look(self, batch: bytes, paths: list[str], strip: int) -> list[str]:
         """Look at one batch of a listing, raw and as paths whose first *strip* characters do not count.
 
+        Returns the paths without those that only tell of repositories.
+
         Raises:
-            Unequal: One of the folders has an ignore file that is not plain.
+            Unequal: One of the folders has an ignore file that is not plain, or other rules count for it.
         """
+        if b"\n" in batch:
+            # In version 13 the stars of a rule do not go past a line break in the name of a folder.
+            raise Unequal
+        if _REPOSITORY in batch:
+            paths = [path for path in paths if not self._tells_of_repository(path, strip)]
         self._batches.append((paths, strip))
         if _LISTED in batch:
             for path in paths:
@@ -187,6 +202,17 @@ class _IgnoreFiles:
             for seen, start in self._batches:
                 self._check_all({path[start:].rpartition("/")[0] for path in seen})
             self._batches.clear()
+        return paths
+
+    def _tells_of_repository(self, path: str, strip: int) -> bool:
+        at = f"{path}/".find(f"/{REPOSITORY}/", strip - 1)
+        if at >= strip:
+            self._require_no_rules(path[strip:at])
+        return at >= 0
+
+    def _require_no_rules(self, folder: str) -> None:
+        if self._around or repository_rules(self._root + folder):
+            raise Unequal
 
     def _check(self, folder: str) -> None:
         rules = _check_ignore_file(f"{self._root}{folder}{IGNORE_FILE}", folder)
@@ -200,11 +226,15 @@ class _IgnoreFiles:
             while above and above not in done:
                 done.add(above)
                 _check_ignore_file(f"{self._root}{above}/{IGNORE_FILE}")
+                if os.path.lexists(f"{self._root}{above}/{REPOSITORY}"):
+                    self._require_no_rules(above)
                 above = above.rpartition("/")[0]
 
 
 def _ignores_its_kind(rules: RuleSet) -> bool:
-    return bool(rules.decide(f"{rules.folder}any/{IGNORE_FILE}", IGNORE_FILE, False))
+    """Return whether rules may hide ignore files or repositories from a listing."""
+    seen = ((IGNORE_FILE, False), (REPOSITORY, False), (REPOSITORY, True), (f"{REPOSITORY}/HEAD", False))
+    return any(rules.decide(f"{rules.folder}any/{path}", os.path.basename(path), is_dir) for path, is_dir in seen)
 
 
 def _check_ignore_file(path: str, folder: str = "") -> RuleSet | None:

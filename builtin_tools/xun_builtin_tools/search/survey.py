@@ -14,7 +14,14 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from xun_builtin_tools.search.gitignore import RuleSet, byte_name
-from xun_builtin_tools.search.ignore_rules import IGNORE_FILE, REPOSITORY, OuterRules, ignored, read_ignore_file
+from xun_builtin_tools.search.ignore_rules import (
+    IGNORE_FILE,
+    REPOSITORY,
+    OuterRules,
+    ignored,
+    read_ignore_file,
+    repository_rules,
+)
 from xun_builtin_tools.search.limits import Clock
 from xun_builtin_tools.search.request import Scope
 
@@ -39,6 +46,8 @@ class _Seen(NamedTuple):
     rules: Rules
     """The rules that hold in it."""
     folders: tuple[str, ...]
+    repository: bool = False
+    """Whether another repository begins here."""
 
 
 Tree = dict[str, _Seen]
@@ -140,6 +149,8 @@ class Survey:
                 todo.append((folder, rules))
 
     def _same_file(self, path: str, seen: _Seen) -> bool:
+        if seen.repository:
+            self._require_no_rules(path)
         return seen.own is None or seen.own_stamp == _stamp(f"{self._base}{path}{IGNORE_FILE}")
 
     def _look(self, path: str, above: Rules, stamp: Stamp, before: _Seen | None) -> _Seen:
@@ -158,8 +169,11 @@ class Survey:
                         names.append(name)
         except OSError:
             return _Seen(None, above, None, None, above, ())  # unreadable for ripgrep too
-        # Another repository begins here: the rules of the one around it end.
-        rules = () if repository else above
+        rules = above
+        if repository:
+            # Another one begins here: the rules of the one around it end.
+            self._require_no_rules(path)
+            rules = ()
         if any("\n" in name for name in names):
             # In version 13 the stars of a pattern, of a rule or of the search, do not go past one.
             raise _NotPlain
@@ -167,7 +181,12 @@ class Survey:
         rules = rules if own is None else (*rules, own)
         kept = tuple(f"{path}{name}/" for name in names if self._wanted(path, name, rules))
         settled = self._settled(stamp) and (own is None or own_stamp is not None)
-        return _Seen(stamp if settled else None, above, own, own_stamp, rules, kept)
+        return _Seen(stamp if settled else None, above, own, own_stamp, rules, kept, repository)
+
+    def _require_no_rules(self, path: str) -> None:
+        """Refuse a repository with rules of its own, and one in which ripgrep would keep to those from outside."""
+        if self._outer.sets or repository_rules(self._base + path):
+            raise _NotPlain
 
     def _own_rules(self, path: str, before: _Seen | None) -> tuple[RuleSet | None, Stamp | None]:
         """Return the rules of a folder's file, the same object as before while it is the same file, and its stamp."""
@@ -186,10 +205,11 @@ class Survey:
     def _wanted(self, path: str, name: str, rules: Rules) -> bool:
         if self._scope.closed and self._scope.is_closed(path + name):
             return False
-        if not rules and not self._outer.sets:
+        sets = (*self._outer.sets, *rules)
+        if not sets:
             return True
         plain = byte_name(name)
-        return not ignored(rules, self._outer.sets, self._outer.offset + byte_name(path) + plain, plain, True)
+        return not ignored(sets, self._outer.offset + byte_name(path) + plain, plain, True)
 
     def _settled(self, stamp: Stamp | None) -> bool:
         return stamp is not None and stamp[0] < time.time_ns() - self._memory.settled * 1e9

@@ -12,6 +12,7 @@ from xun_builtin_tools.search.ignore_rules import (
     OuterRules,
     ignored,
     read_ignore_file,
+    repository_rules,
 )
 
 
@@ -33,7 +34,7 @@ class Visibility:
         """Return the rules that hold in a folder; None when it is ignored."""
         if folder in self._folders:
             return self._folders[folder]
-        rules: tuple[RuleSet, ...] | None = ()
+        rules: tuple[RuleSet, ...] | None = self._outer.sets
         if folder:
             parent, _, name = folder.rpartition("/")
             rules = self._rules(parent)
@@ -46,16 +47,16 @@ class Visibility:
 
     def _with_own(self, folder: str, rules: tuple[RuleSet, ...]) -> tuple[RuleSet, ...]:
         place = self._root / folder
+        offset = self._outer.offset + (byte_name(folder) + "/" if folder else "")
         if folder and os.path.lexists(place / REPOSITORY):
-            rules = ()
+            rules = repository_rules(place, offset)
         try:
             data = read_ignore_file(place / IGNORE_FILE)
         except OSError:
             return rules
         if not data:
             return rules
-        return (*rules, RuleSet(data, self._outer.offset + (byte_name(folder) + "/" if folder else "")))
+        return (*rules, RuleSet(data, offset))
 
     def _ignored(self, rules: tuple[RuleSet, ...], path: str, name: str, is_folder: bool) -> bool:
-        full = self._outer.offset + byte_name(path)
-        return ignored(rules, self._outer.sets, full, byte_name(name), is_folder)
+        return ignored(rules, self._outer.offset + byte_name(path), byte_name(name), is_folder)

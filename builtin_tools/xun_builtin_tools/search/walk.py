@@ -15,6 +15,7 @@ from xun_builtin_tools.search.ignore_rules import (
     OuterRules,
     ignored,
     read_ignore_file,
+    repository_rules,
 )
 
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -78,7 +79,7 @@ class Walk:
 
     def folders(self) -> Iterator[Folder]:
         """Yield every folder; its descriptor is closed when the next one is asked for."""
-        todo: list[tuple[str, tuple[RuleSet, ...]]] = [("", ())]
+        todo: list[tuple[str, tuple[RuleSet, ...]]] = [("", () if self.outer is None else self.outer.sets)]
         base = str(self.root)
         while todo:
             self.tick()
@@ -111,9 +112,9 @@ class Walk:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not (self.enters if is_folder else self.wants)(path + name):
                 continue
-            if self.outer is not None and (rules or self.outer.sets):
+            if rules:
                 plain = name if name.isascii() else byte_name(name)
-                if ignored(rules, self.outer.sets, prefix + plain, plain, is_folder):
+                if ignored(rules, prefix + plain, plain, is_folder):
                     continue
             if is_folder:
                 folders.append(name)
@@ -129,7 +130,7 @@ class Walk:
             return ()
         if REPOSITORY in names and path:
             # Another repository begins here: the rules of the one around it end.
-            rules = ()
+            rules = repository_rules(self.root / path, self.outer.offset + byte_name(path))
         if IGNORE_FILE not in names:
             return rules
         try:
