@@ -192,7 +192,11 @@ class SessionStore:
             return LoadedSession()
         loaded = read_session(self.path)
         if loaded.holes:
-            self._remove(loaded.holes)
+            try:
+                self._remove(loaded.holes)
+            except OSError as error:
+                # What is whole was read, and the file is as it was: it can be mended another time.
+                loaded.dropped.append(f"the damage stays in the file, which can't be mended ({error.strerror})")
         if self.torn:
             loaded.torn = True
             loaded.dropped.append(self.torn)
@@ -293,7 +297,11 @@ class SessionStore:
         try:
             size = 0
             for piece in _between(self.path, holes):
-                size += os.write(fd, piece)
+                view = memoryview(piece)
+                while view:  # a disk that fills up takes a part, and says so at the next try
+                    written = os.write(fd, view)
+                    view = view[written:]
+                    size += written
             os.fsync(fd)
             temp.replace(self.path)
         except BaseException:

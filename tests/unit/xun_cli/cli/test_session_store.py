@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -239,26 +241,45 @@ def test_lock_of_a_dead_process_is_no_lock(places: Places, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no limit on file size here")
-def test_full_disk_cuts_the_record_and_says_so(places: Places, tmp_path: Path) -> None:
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
     """A file size limit stands in for a full disk: the write comes back short or fails."""
     import resource
 
-    store = SessionStore.create(places, tmp_path)
-    store.append(envelope(1, events.TurnStarted(input="kept")))
-    before = store.path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        with pytest.raises(SessionError, match="Can't write the session"):
-            store.append(envelope(2, events.TurnStarted(input="y" * 1000)))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, old)
+
+
+def test_full_disk_cuts_the_record_and_says_so(places: Places, tmp_path: Path) -> None:
+    store = SessionStore.create(places, tmp_path)
+    store.append(envelope(1, events.TurnStarted(input="kept")))
+    before = store.path.read_bytes()
+    with room_for(len(before) + 50), pytest.raises(SessionError, match="Can't write the session"):
+        store.append(envelope(2, events.TurnStarted(input="y" * 1000)))
     assert store.path.read_bytes() == before
     store.append(envelope(3, events.TurnStarted(input="space again")))
     store.close()
     assert [item.seq for item in read_session(store.path).envelopes] == [1, 3]
+
+
+def test_full_disk_leaves_a_damaged_session_as_it_is(places: Places, tmp_path: Path) -> None:
+    items = conversation(6)
+    path = saved(places, tmp_path, items)
+    records = path.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([*records[:2], b"\0" * 50, *records[2:]])
+    path.write_bytes(damaged)
+    store = SessionStore.open(path)
+    with room_for(len(damaged) - 60):
+        loaded = store.load()
+    store.close()
+    assert loaded.envelopes == items and "can't be mended" in loaded.dropped[-1]
+    assert path.read_bytes() == damaged and list(path.parent.glob(".*.tmp")) == []
 
 
 WRITER = """
