@@ -205,8 +205,14 @@ class _Commit:
                 self.disk.symlink(parent, name, os.fsdecode(op.after.data))
                 return name
             found = parent.lstat(op.path.path.name) if op.before.kind == "file" else None
-            owner = (found.st_uid, found.st_gid) if found is not None else None
-            self.disk.write(parent, name, op.after.data, op.after.mode, owner)
+            if found is None:
+                self.disk.write(parent, name, op.after.data, op.after.mode)
+                return name
+            # A mode that somebody changed since the file was read is theirs, unless this change is about it.
+            mode = op.after.mode if op.after.mode != op.before.mode else stat.S_IMODE(found.st_mode)
+            self.disk.write(parent, name, op.after.data, mode, (found.st_uid, found.st_gid))
+            if parent.copy_attributes(op.path.path.name, name):
+                parent.chmod(name, mode)  # an access list brings a mode with it
         return name
 
     def _swap_in(self, number: int, op: Change, staged: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xun_builtin_tools.edit.blobs import Blobs
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, read_state
@@ -90,7 +91,10 @@ def undo_operations(workspace: Workspace, blobs: Blobs, entry: Entry) -> list[Op
         present = read_state(workspace, located(workspace, op.path))
         if present.data is not None and present.digest:
             blobs.put(present.digest, present.data)
-        operations.append(change(workspace, op.path, present, _filled(blobs, op.path, op.before)))
+        before = _filled(blobs, op.path, op.before)
+        if before.kind == present.kind == "file" and op.before.mode == op.after.mode:
+            before = replace(before, mode=present.mode)  # not what the call changed
+        operations.append(change(workspace, op.path, present, before))
     return operations
 
 

@@ -131,7 +131,7 @@ def require_writable(resolved: ResolvedPath, before: State, **facts: Any) -> Non
     Raises:
         EditError: kind ``denied``.
     """
-    if before.kind == "file" and not before.mode & 0o222:
+    if before.kind == "file" and (not before.mode & 0o222 or not os.access(resolved.path, os.W_OK)):
         raise edit_error(
             "denied", f"{resolved.display} is read-only (mode {before.mode:04o}), so it was not changed.", **facts
         )

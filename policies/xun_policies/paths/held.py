@@ -45,6 +45,36 @@ def read_descriptor(fd: int, path: str, limit: int | None = None) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+_VOUCHING = ("security.capability", "security.ima", "security.evm")
+
+
+def _copy_attributes(source: int, target: int) -> bool:
+    if not hasattr(os, "listxattr"):
+        return False
+    copied = False
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(source):
+            if name not in _VOUCHING:
+                with contextlib.suppress(OSError):
+                    os.setxattr(target, name, os.getxattr(source, name))
+                    copied = True
+    return copied
+
+
+def _give(fd: int, user: int, group: int) -> int:
+    """Give a file its owner as far as may be; return the mode bits that it may not have without."""
+    found = os.fstat(fd)
+    if (found.st_uid, found.st_gid) == (user, group):
+        return 0
+    for ids in ((user, group), (-1, group)):
+        try:
+            os.fchown(fd, *ids)
+        except PermissionError:
+            continue
+        return 0 if ids[0] == user else stat.S_ISUID
+    return (stat.S_ISUID if found.st_uid != user else 0) | (stat.S_ISGID if found.st_gid != group else 0)
+
+
 class HeldFolder:
     """A folder held open by a descriptor, with the operations that a safe write needs. A context manager.
 
@@ -100,7 +130,8 @@ class HeldFolder:
     ) -> str:
         """Write *data* to a new file beside its final place, down to the disk, and return its name.
 
-        Nothing is left behind when that fails. An *owner* (user and group) that may not be given is left out.
+        Nothing is left behind when that fails. Of an *owner* (user and group) what may not be given is left out, and
+        then so is the bit by which the file would run as its owner.
         """
         name = name or f"{TEMP_PREFIX}{secrets.token_hex(8)}{TEMP_SUFFIX}"
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
@@ -109,10 +140,7 @@ class HeldFolder:
                 view = memoryview(data)
                 while view:
                     view = view[os.write(fd, view) :]
-                if owner is not None and owner != (os.geteuid(), os.getegid()):
-                    with contextlib.suppress(PermissionError):
-                        os.fchown(fd, *owner)
-                os.fchmod(fd, mode)
+                os.fchmod(fd, mode if owner is None else mode & ~_give(fd, *owner))
                 os.fsync(fd)
             finally:
                 os.close(fd)
@@ -120,6 +148,21 @@ class HeldFolder:
             self.unlink(name)
             raise
         return name
+
+    def copy_attributes(self, name: str, other: str) -> bool:
+        """Give *other* the extended attributes of *name*, access lists among them; True when there were any.
+
+        What vouches for the content, and what may not be given, is left out.
+        """
+        source = self._open(name)
+        try:
+            target = self._open(other)
+            try:
+                return _copy_attributes(source, target)
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
 
     def replace(self, source: str, name: str) -> None:
         """Put the file *source* of this folder in the place of *name*, atomically."""
