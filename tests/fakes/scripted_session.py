@@ -19,6 +19,7 @@ from xun_policies.commands import CommandScope, evaluate
 from xun_policies.store import PolicyState
 
 DIFF = "@@ -1,3 +1,4 @@\n import os\n-print('old')\n+print('new')\n+print('more')\n x = 1"
+NEW = "import os\nprint('new')\nprint('more')\nx = 1\n"
 
 OPTIONS = (
     Option("grant", "Allow and grant", "g"),
@@ -59,7 +60,7 @@ def write_request(cwd: str = "/proj", diff: str = DIFF, **changes: Any) -> Choic
         "tool": "replace",
         "call_id": "c1",
         "cwd": cwd,
-        "files": (FileDiff(path, "update", diff, 2, 1),),
+        "files": (FileDiff(path, "update", diff, 2, 1, proposed=NEW),),
         "write_scopes": (
             (WriteGrant(path),),
             (WriteGrant(f"{cwd}/src", True),),

@@ -39,6 +39,9 @@ BOX_FROM = 50
 HINT_FROM = 9
 """Rows of a dialog from which it has a line of hints; below, the content needs the row more."""
 
+SMALL = 12
+"""Rows of a diff below which a change that does not fit is shown without the lines around it."""
+
 KEYS = {"grant": "g", "once": "o", "deny": "d"}
 """The letters of the three answers."""
 
@@ -207,10 +210,10 @@ def _write_title(request: ChoiceRequest) -> Line:
     return line
 
 
-def _all_content(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
+def _all_content(request: ChoiceRequest, columns: int, state: DialogState, context: int | None = None) -> list[Line]:
     if state.view == "explain":
         return explain_lines(request, columns)
-    content = content_lines(request, columns, split=state.split, short=not state.view)
+    content = content_lines(request, columns, split=state.split, short=not state.view, context=context)
     bare = request.kind == "command" and request.command is None
     if bare or (not three(request) and width(safe(request.prompt, prompt=True)) > columns):
         return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
@@ -223,15 +226,27 @@ def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState
         return rows
     if room <= 0:
         return []
+    total = len(rows)
+    if request.kind == "write" and not state.view and not state.scroll:
+        rows = _changes_first(request, columns, room - 1, state)
     start = max(0, min(state.scroll, len(rows) - (room - 1)))
     shown = rows[start : start + room - 1]
-    above, below = start, len(rows) - start - len(shown)
+    above, below = start, total - start - len(shown)
     parts = [f"{above} above" if above else "", f"{below} below" if below else ""]
-    counts = " and ".join(part for part in parts if part)
+    counts = " and ".join(part for part in parts if part) if total == len(rows) else str(above + below)
     key = "PgUp/PgDn scroll" if state.view else "Ctrl-E shows all"
-    mark = f"… {counts} of {len(rows)} lines hidden, {key}"
-    short = f"… {above + below} of {len(rows)} lines hidden, {'PgDn' if state.view else 'Ctrl-E'}"
+    mark = f"… {counts} of {total} lines hidden, {key}"
+    short = f"… {above + below} of {total} lines hidden, {'PgDn' if state.view else 'Ctrl-E'}"
     return [*shown, [(BOLD, mark if width(mark) <= columns else cut(short, columns))]]
+
+
+def _changes_first(request: ChoiceRequest, columns: int, room: int, state: DialogState) -> list[Line]:
+    """Return the diffs with less around their changes, when not all fits: what changes is what is decided about."""
+    for context in (2, 1, 0):
+        rows = _all_content(request, columns, state, context)
+        if len(rows) <= room:
+            return rows
+    return rows if room < SMALL else _all_content(request, columns, state)
 
 
 def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
@@ -338,11 +353,23 @@ def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
         parts.append("Esc denies and stops" if three(request) else "Esc stops")
     if state.waiting:
         parts.insert(0, f"{state.waiting} more waiting")
-    text = " · ".join(parts)
-    while width(text) > columns and len(parts) > 1:
-        parts.pop(1 if state.waiting and len(parts) > 2 else 0)
-        text = " · ".join(parts)
-    return [(DIM, cut(text, columns))]
+    return [(DIM, cut(_fitted(parts, columns), columns))]
+
+
+def _fitted(parts: list[str], columns: int) -> str:
+    """Join *parts*, without what can be done without in *columns*: a count above names Ctrl-E when it is needed."""
+    for word, shorter in (
+        ("Ctrl-E full view", ""),
+        ("s side by side", ""),
+        ("Esc denies and stops", "Esc denies"),
+        ("? explain", ""),
+        ("e edit", ""),
+    ):
+        if width(" · ".join(parts)) <= columns:
+            break
+        parts = [shorter if part == word else part for part in parts]
+        parts = [part for part in parts if part]
+    return " · ".join(parts)
 
 
 def _boxed(title: Line, body: list[Line], hint: Line, columns: int) -> list[Line]:

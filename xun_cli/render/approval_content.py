@@ -51,17 +51,24 @@ LONG_COMMAND = 8
 
 
 def content_lines(
-    request: ChoiceRequest, columns: int, *, split: bool = False, short: bool = False, parts: bool = True
+    request: ChoiceRequest,
+    columns: int,
+    *,
+    split: bool = False,
+    short: bool = False,
+    parts: bool = True,
+    context: int | None = None,
 ) -> list[Line]:
     """Return everything that a person needs to decide, in the order of importance.
 
     With *short* the middle of a very long command is counted instead of shown, so that its parts and
-    the reasons below it stay in sight; without *parts* these are left to `explain_lines`.
+    the reasons below it stay in sight; without *parts* these are left to `explain_lines`. *context*: how many
+    unchanged lines stay at each change of a diff; None: as it came.
     """
     if request.kind == "command" and request.command is not None:
         return _command(request, columns, short=short, parts=parts)
     if request.kind == "write":
-        return _write(request, columns, split=split)
+        return _write(request, columns, split=split, context=context)
     return _message(request.message, columns)
 
 
@@ -185,17 +192,17 @@ def _middle(text: str, limit: int) -> str:
     return head + cut_left(text, limit - width(head))
 
 
-def _write(request: ChoiceRequest, columns: int, *, split: bool) -> list[Line]:
+def _write(request: ChoiceRequest, columns: int, *, split: bool, context: int | None) -> list[Line]:
     lines: list[Line] = []
     for file in request.files:
-        if lines:
+        if lines and context is None:
             lines.append([])
-        lines += _file(file, request.cwd, columns, many=len(request.files) > 1, split=split)
+        lines += _file(file, request.cwd, columns, many=len(request.files) > 1, split=split, context=context)
     said = {option.note for option in request.options}  # an answer gives it as its reason
     return lines if request.message in said else lines + _message(request.message, columns)
 
 
-def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) -> list[Line]:
+def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool, context: int | None = None) -> list[Line]:
     lines: list[Line] = []
     path = safe(relative(file.path, cwd), multiline=False, prompt=True)
     target = f" → {safe(relative(file.target, cwd), multiline=False, prompt=True)}" if file.target else ""
@@ -213,7 +220,7 @@ def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool) ->
     if file.note:
         lines += wrap([(BOLD, safe(file.note, prompt=True))], columns)
     if file.diff:
-        lines += side_by_side(file.diff, columns) if split else diff_rows(file.diff, columns)
+        lines += side_by_side(file.diff, columns) if split else diff_rows(file.diff, columns, context=context)
     return lines
 
 

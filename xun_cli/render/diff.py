@@ -29,14 +29,16 @@ _HEADERS = ("--- ", "+++ ", "*** ", "diff --git ", "index ")
 _FOLD = "↪"
 
 
-def diff_rows(diff: str, columns: int) -> list[Line]:
+def diff_rows(diff: str, columns: int, *, context: int | None = None) -> list[Line]:
     """Return a unified diff drawn for *columns* cells.
 
     Removed and added lines carry their line number, a folded line goes on after ``↪``, and
-    characters that can't be seen are shown as ``<U+XXXX>``.
+    characters that can't be seen are shown as ``<U+XXXX>``. With *context* only so many unchanged lines stay at each
+    change, and the heads of hunks go: the line numbers tell where it is.
     """
-    source = _rows(diff)
-    numbers = _numbered(source)
+    numbers = _numbered(_rows(diff))
+    if context is not None:
+        numbers = _near_changes(numbers, context)
     size = max((len(row.number) for row in numbers), default=1)
     lines: list[Line] = []
     for row in numbers:
@@ -161,6 +163,14 @@ def _numbered(rows: Sequence[str]) -> list[_Row]:
             old, new = old + 1, new + 1
             old_left, new_left = old_left - 1, new_left - 1
     return [row._replace(text=expand_tabs(safe(row.text))) for row in result]
+
+
+def _near_changes(rows: Sequence[_Row], context: int) -> list[_Row]:
+    changed = [at for at, row in enumerate(rows) if row.sign in "+-"]
+    if not changed:
+        return list(rows)
+    near = {at + by for at in changed for by in range(-context, context + 1)}
+    return [row for at, row in enumerate(rows) if row.sign != "@" and (row.sign != " " or at in near)]
 
 
 def _line(number: str, sign: str, text: str, columns: int) -> list[Line]:

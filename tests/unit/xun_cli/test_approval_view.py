@@ -152,6 +152,22 @@ def test_hidden_characters_preselect_deny_and_switch_the_grant_off() -> None:
     assert "not offered: hidden characters" in plain_lines(approval_view(request, 80, 20, first_state(request)))
 
 
+def test_small_dialog_shows_what_changes_before_what_stays() -> None:
+    diff = "@@ -1,7 +1,7 @@\n one\n two\n three\n-old\n+new\n four\n five\n six\n"
+    request = write_request(diff=diff)
+    small = plain_lines(approval_view(request, 40, 8, first_state(request)))
+    assert "4 -old\n4 +new\n… 7 of 9 lines hidden, Ctrl-E" in small
+    scrolled_on = plain_lines(approval_view(request, 40, 8, replace(first_state(request), scroll=1)))
+    assert "1  one\n" in scrolled_on and "6 of 9 lines hidden" in scrolled_on
+
+
+def test_hints_of_a_small_dialog_name_what_the_rest_does_not() -> None:
+    file = FileDiff("/proj/src/app.py", "update", DIFF, 2, 1, proposed="x")
+    state = replace(first_state(write_request(files=(file,))), edits=True)
+    hint = plain_lines(approval_view(write_request(files=(file,)), 40, 12, state)).splitlines()[-1]
+    assert hint == "e edit · ? explain · Esc denies"
+
+
 @pytest.mark.parametrize("text", [LONG, MANY])
 def test_nothing_is_hidden_without_a_count_and_all_is_reachable(text: str) -> None:
     request = command_request(text)
