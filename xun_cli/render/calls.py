@@ -101,12 +101,19 @@ class Call:
         name = MAIN_ARGUMENT.get(self.tool, "")
         if name not in args:
             name = next((key for key, value in args.items() if isinstance(value, str) and value), "")
+        if not name and (texts := next((value for value in args.values() if _texts(value)), None)):
+            return one_line(", ".join(texts))
         value = str(args.get(name, "")) if name else ""
         shown = one_line(relative(value, cwd) if name in _PATHS else value)
         where = args.get("path")
         if self.tool in ("glob", "grep") and isinstance(where, str) and where not in ("", "."):
             shown += f"  in {one_line(relative(where, cwd))}"
         return shown
+
+
+def _texts(value: Any) -> bool:
+    """Tell whether *value* is a list of texts, such as the tasks of several sub-agents."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def relative(path: str, cwd: str) -> str:

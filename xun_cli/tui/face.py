@@ -107,7 +107,7 @@ class Face:
     def drawn(self) -> None:
         """Go on once the first frame is on the screen: attach to the conversation, or start it."""
         self.conversation.attach(self, self.transcript, self._columns, seen=self.conversation.journal.last)
-        self.conversation.view_of = self.views.of_line
+        self.conversation.view_of, self.conversation.edited = self.views.of_line, self.views.edited
         session = self.conversation.session
         if session is not None:
             self.facts = facts_of(item.event for item in session.history())
@@ -305,6 +305,11 @@ class Face:
         """Show or hide the side panel."""
         self.drawing.panel_open = not self.drawing.panel_open
         self.paint()
+
+    def uncover(self) -> None:
+        """Close the side panel where it covers the transcript: who sends wants to see the answer."""
+        if self.drawing.panel_open and not self._app.transcript.display:
+            self.toggle_panel()
 
     # -- drawing ----------------------------------------------------------------------------------
 

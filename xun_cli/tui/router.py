@@ -232,6 +232,7 @@ class Router:
         completing.close()
         self._face.actions.submit()
         self._face.dialog.guard.sent()
+        self._face.uncover()
         self._app.transcript.go_to_end()
 
     def _escape(self) -> None:
