@@ -77,7 +77,9 @@ def _subcommand(word: str, argv: list[str]) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if argv[:1] in (["-h"], ["--help"]):
+    if argv[:1] == ["help"] and len(argv) == 2 and argv[1] in COMMANDS:
+        argv = [argv[1], "-h"]
+    if argv[:1] in (["-h"], ["--help"]) or argv in (["help"], ["run", "-h"], ["run", "--help"]):
         sys.stdout.write(HELP)
         return 0
     folder, rest = (argv[:2], argv[2:]) if argv[:1] == ["-C"] and len(argv) > 2 else ([], argv)

@@ -57,7 +57,7 @@ def _settle_mode(options: StartOptions) -> None:
         if options.prompt:
             options.headless = True
         elif options.tui != "plain":
-            raise UsageError('there is no prompt and no terminal to ask for one: xun -p "PROMPT"')
+            raise UsageError('there is no prompt and no terminal to ask for one: xun -p "PROMPT", or pipe it to xun -p')
     if not options.headless:
         return
     if options.resume == "":

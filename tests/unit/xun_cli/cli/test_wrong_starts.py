@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from xun_cli.arguments import parse
-from xun_cli.usage import UsageError
+from xun_cli.usage import HELP, UsageError
 
 XUN = Path(sys.executable).with_name("xun")
 
@@ -71,6 +71,12 @@ def test_a_misspelt_command_is_no_prompt(word: str, near: str) -> None:
 @pytest.mark.parametrize("word", ["test", "hello", "refactor", "help", "configure it", "run", ""])
 def test_other_words_are_prompts(word: str) -> None:
     assert parse([word])[0].prompt == word
+
+
+@pytest.mark.parametrize("words", [["help"], ["run", "-h"], ["-h"]])
+def test_help_is_asked_for_in_several_ways(tmp_path: Path, words: list[str]) -> None:
+    done = run(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (0, HELP)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
