@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Lists = tuple[tuple[CommandEntry, ...], tuple[WriteEntry, ...], tuple[str, ...], tuple[HostEntry, ...]]
 
+STATE_KEY = "__builtin_tool_policy"
+"""Where ``agent.state`` keeps the `PolicyState`."""
+
 VERSION = 1
 MODES = ("ask", "plan", "auto-edit")
 LOG_SIZE = 500

@@ -27,7 +27,7 @@ from xun.messages import Image, Message
 from xun.models.base import ChatModel, Purpose
 from xun.result import ErrorInfo, Result
 from xun.tools.toolbox import ToolBox
-from xun_policies.store import PolicyState
+from xun_policies.store import STATE_KEY, PolicyState
 from xun_policies.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 V = TypeVar("V")
-
-POLICY_KEY = "__builtin_tool_policy"
-"""Where ``agent.state`` keeps the `PolicyState`."""
 
 
 class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls, Compacting, Generic[S]):
@@ -102,9 +99,9 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
     def initialize(self) -> Agent[Agent.T.Init]:
         """Make the agent ready; a second call changes nothing."""
         if not self._initialized:
-            stored = self.state.get(POLICY_KEY)
+            stored = self.state.get(STATE_KEY)
             if not isinstance(stored, PolicyState):
-                self.state[POLICY_KEY] = PolicyState.from_json(stored) if stored else PolicyState()
+                self.state[STATE_KEY] = PolicyState.from_json(stored) if stored else PolicyState()
             self._initialized = True
             self.hooks.after_initialize.invoke_sync(self)
         return cast("Agent[Agent.T.Init]", self)
@@ -137,7 +134,7 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
     def policy(self) -> PolicyState:
         """The permissions of this agent: ``state["__builtin_tool_policy"]``."""
         self.initialize()
-        return cast("PolicyState", self.state[POLICY_KEY])
+        return cast("PolicyState", self.state[STATE_KEY])
 
     # -- what to say ----------------------------------------------------------------------------
 

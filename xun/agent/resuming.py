@@ -13,7 +13,7 @@ from xun.errors import ConfigError
 from xun.events import Event
 from xun.messages import Usage
 from xun.result import ErrorInfo, Result
-from xun_policies.store import PolicyState
+from xun_policies.store import STATE_KEY, PolicyState
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from xun.tools.toolbox import ToolBox
 
 A = TypeVar("A", bound="Resuming")
-
-_POLICY = "__builtin_tool_policy"
 
 
 class Resuming:
@@ -181,7 +179,7 @@ class Resuming:
             raise ConfigError(f"The saved agent is damaged: {exc!r}.") from None
         agent.history, agent.usage, agent.turn, agent.name = history, usage, turn, name
         agent.state.update(state)
-        agent.state[_POLICY] = policy
+        agent.state[STATE_KEY] = policy
         agent.toolbox.load(*(tool for tool in loaded if agent.toolbox.get(tool) is not None))
         self._paused = paused
         return self

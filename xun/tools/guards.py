@@ -16,6 +16,7 @@ from xun.tools.ledger import Ledger
 from xun.tools.recording import Player, Recorder
 from xun.tools.schema import decode_object
 from xun.tools.suspend import Suspend
+from xun_policies.store import STATE_KEY
 
 if TYPE_CHECKING:
     import os
@@ -109,7 +110,7 @@ class Guarding:
     def may_ask(self, agent: Agent[Any], tool: Function) -> bool:
         """Tell whether the call of *tool* may need a question first; most need none, and this is quick."""
         if tool.is_plain or not (tool.attr.approval or tool.attr.destructive):
-            policy = getattr(agent, "state", {}).get("__builtin_tool_policy")
+            policy = getattr(agent, "state", {}).get(STATE_KEY)
             if policy is None or getattr(policy, "mode", "plan") != "plan":
                 return False
         return self._player is None and not self._dry_run

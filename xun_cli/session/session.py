@@ -43,7 +43,7 @@ from xun_cli.session.rewinding import live, rebuild
 from xun_cli.session.shell import run_as_user
 from xun_cli.session.store import SessionError, SessionStore, new_session_id
 from xun_cli.session.tool_state import restore_tools, stored_policy
-from xun_policies.store import PolicyState
+from xun_policies.store import STATE_KEY, PolicyState
 
 if TYPE_CHECKING:
     from xun.models.base import ChatModel
@@ -208,7 +208,7 @@ class Session(Past, Attaching, Beside):
                 self.name = event.name
         policy, problems = stored_policy(events)
         if policy is not None:
-            self.agent.state[_POLICY] = policy
+            self.agent.state[STATE_KEY] = policy
         restore_tools(self.agent, events)
         self.agent.usage = replace(self.usage)
         return problems
@@ -368,6 +368,3 @@ class Session(Past, Attaching, Beside):
         """Tell subscribers of an error of ours, and keep its traceback in the log."""
         _log.error("internal error", exc_info=error)
         self.emit(Error(kind="internal", message=f"{type(error).__name__}: {error}"))
-
-
-_POLICY = "__builtin_tool_policy"

@@ -68,6 +68,13 @@ def test_row_35_once_is_for_one_call_and_a_grant_for_the_session() -> None:
     assert pay(again).is_ok()
 
 
+def test_row_35_only_a_person_grants() -> None:
+    answers = [ChoiceOutcome("grant", "auto", decided_by="rule"), ChoiceOutcome("deny")]
+    agent = agent_with(pay_tool(approval=True), *answers)
+    assert pay(agent).is_ok() and pay(agent).status == "denied"
+    assert made(agent) == [1]
+
+
 def test_row_35_denied_is_an_err_with_the_reason_and_the_tool_does_not_run() -> None:
     agent = agent_with(pay_tool(approval=True), ChoiceOutcome("deny", reason="too much"))
     result = pay(agent)
