@@ -101,7 +101,7 @@ def read_credentials(path: Path) -> dict[str, str]:
     """
     try:
         fd = os.open(path, os.O_RDONLY | NOFOLLOW)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}; it must be a file of your own") from None

@@ -212,7 +212,7 @@ AUTORUN = (
     ".vscode/settings.json", ".vscode/tasks.json", ".envrc", ".pre-commit-config.yaml", "Makefile", "sub/GNUmakefile",
     ".idea/workspace.xml", ".devcontainer/devcontainer.json", "x.code-workspace", ".husky/pre-commit", "lefthook.yml",
     ".mcp.json", ".cursor/rules", ".claude/settings.json", ".gitmodules", "sub/.vimrc", ".bashrc", ".ssh/config",
-    "sub/.git/config", ".Vscode/Tasks.json", ".zed/tasks.json",
+    "sub/.git/config", ".Vscode/Tasks.json", ".zed/tasks.json", "Mise.toml", "opencode.json", "sub/.Rprofile",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-from xun.environment.tags import TAG, carriers, command_line, group_lives, numbers, owner_tag, stat_of
+from xun.environment.tags import TAG, bearers, carriers, command_line, group_lives, marked, numbers, owner_tag, stat_of
 
 GRACE = 2.0
 """Seconds between asking a group to end and killing it."""
@@ -51,7 +51,7 @@ class ProcessTable:
     def popen(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bool) -> subprocess.Popen[bytes]:
         """Start *argv* and remember its group."""
         popen = subprocess.Popen(
-            list(argv),
+            marked(argv, env[TAG]) if TAG in env else list(argv),
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -161,7 +161,8 @@ class LocalProcess:
 
     def remaining(self) -> list[str]:
         """Return number and command line of what it started and still runs; Linux only, elsewhere it finds none."""
-        return [f"{number} {command_line(number)}".strip() for number, tag in carriers() if tag == self._tag]
+        found = {number for number, tag in carriers() if tag == self._tag} | set(bearers(self._tag))
+        return [f"{number} {command_line(number)}".strip() for number in sorted(found)]
 
     def kill(self, grace: float = 0.0) -> None:
         """End its group, and what left the group but is its offspring or carries its tag."""
@@ -192,14 +193,18 @@ def sweep(tag: str) -> None:
     It looks again while it finds some, for what was started meanwhile.
     """
     for _ in range(_SWEEPS):
-        found = False
-        for number, carried in carriers():
-            if (carried == tag or carried.startswith(f"{tag}.")) and number != os.getpid():
-                with contextlib.suppress(OSError):
-                    os.kill(number, signal.SIGKILL)
-                    found = True
-        if not found:
+        ours = {number for number, carried in carriers() if carried == tag or carried.startswith(f"{tag}.")}
+        killed = [number for number in ours.union(bearers(tag)) - {os.getpid()} if _killed(number)]
+        if not killed:
             return
+
+
+def _killed(number: int) -> bool:
+    try:
+        os.kill(number, signal.SIGKILL)
+    except OSError:
+        return False
+    return True
 
 
 def descendants(pid: int) -> list[tuple[int, bytes]]:

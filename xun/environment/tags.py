@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 TAG = "XUN_PROCESS_TAG"
 """The variable by which a process that left its group is still known as ours."""
 
 _PREFIX = f"{TAG}=".encode()
+_BASH = "/bin/bash"
+_LOCKS = re.compile(rb"^Max file locks +(\d+) ", re.MULTILINE)
+_NUMBER_BITS = 20
 _SHOWN = 120
 
 
@@ -54,6 +59,35 @@ def carriers() -> Iterator[tuple[int, str]]:
                 if variable.startswith(_PREFIX):
                     yield number, variable[len(_PREFIX) :].decode("ascii", "replace")
                     break
+
+
+def marked(argv: Sequence[str], tag: str) -> list[str]:
+    """Return *argv* so that what it starts carries a mark of *tag* besides the variable, which a program may clear.
+
+    The mark is a limit that no kernel of today looks at, of file locks: it passes to every child, whatever that does
+    to its environment, its session and its files. It is set by a bash that then becomes *argv*; only a command that
+    is one itself is started so.
+    """
+    if argv[0] != _BASH or not sys.platform.startswith("linux"):
+        return list(argv)
+    script = 'ulimit -Sx "$0" 2>/dev/null; exec "$@"'
+    return [_BASH, "--noprofile", "--norc", "-p", "-c", script, str(mark_of(tag)), *argv]
+
+
+def mark_of(tag: str) -> int:
+    """Return the mark of *tag*: that of its owner in the upper bits, its own number in the lower ones."""
+    owner, _, number = tag.partition(".")
+    return (int(owner.partition("-")[0][:10], 16) << _NUMBER_BITS) + int(number or 0) % (1 << _NUMBER_BITS)
+
+
+def bearers(tag: str) -> Iterator[int]:
+    """Yield each process that bears the mark of *tag*, or of any of its owner when *tag* has no number; Linux only."""
+    wanted, shift = mark_of(tag), 0 if "." in tag else _NUMBER_BITS
+    for number in numbers():
+        with contextlib.suppress(OSError), open(f"/proc/{number}/limits", "rb") as stream:
+            found = _LOCKS.search(stream.read())
+            if found is not None and int(found[1]) >> shift == wanted >> shift:
+                yield number
 
 
 def command_line(number: int) -> str:

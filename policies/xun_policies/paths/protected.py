@@ -11,7 +11,8 @@ from xun_policies.wordset import wordset
 
 PROTECTED_FOLDERS = wordset(
     ".git .hg .xun .vscode .vs .theia .idea .devcontainer .husky .zed .fleet .ssh "
-    ".claude .codex .cursor .gemini .kiro .opencode .roo .windsurf"
+    ".amazonq .augment .claude .cline .clinerules .codex .continue .crush .cursor .gemini .goose .junie .kiro .opencode "
+    ".qwen .roo .trae .windsurf .lefthook .mise .nvim .vim"
 )
 """Folders whose files configure xun, git, editors, other agents or remote shells."""
 
@@ -20,14 +21,20 @@ PROTECTED_FILES = wordset(
     "lefthook-local.yml .gitconfig .gitmodules .hgrc .mcp.json .devcontainer.json makefile gnumakefile "
     ".exrc .nvimrc .nvim.lua .vimrc .lvimrc .emacs .dir-locals.el .bashrc .bash_profile .bash_login .bash_logout "
     ".bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc .tmux.conf "
-    ".gdbinit .lldbinit .npmrc .yarnrc .yarnrc.yml .curlrc .wgetrc .netrc .pypirc"
+    ".gdbinit .lldbinit .npmrc .yarnrc .yarnrc.yml .curlrc .wgetrc .netrc .pypirc "
+    ".aider.conf.yml .claude.json .crush.json crush.json opencode.json opencode.jsonc "
+    "lefthook.toml .lefthook.toml lefthook.json .lefthook.json lefthook-local.yaml .lefthook-local.yml .lefthook-local.yaml "
+    ".huskyrc .huskyrc.json .overcommit.yml .simple-git-hooks.json mise.toml .mise.toml mise.local.toml .mise.local.toml "
+    ".erlang .ghci .iex.exs .irbrc .ocamlinit .octaverc .pdbrc .pryrc .rprofile .sbclrc "
+    ".login .logout .bash_completion .pam_environment .screenrc .xinitrc .xprofile .xsession .xsessionrc "
+    ".forward .mailcap .mailrc .muttrc .procmailrc .psqlrc .sqliterc .tigrc"
 )
 """Files that an editor, a shell, git or a listed command runs or obeys when somebody merely opens the folder."""
 
-PROTECTED_SETTINGS = wordset("autostart curlrc direnv git pip systemd")
+PROTECTED_SETTINGS = wordset("autostart curlrc direnv environment.d fish git mise nvim pip systemd")
 """What is protected in a folder named ``.config``: the same, in the place that a home folder has for it."""
 
-PROTECTED_SUFFIXES = (".code-workspace",)
+PROTECTED_SUFFIXES = (".code-workspace", ".sublime-project")
 
 
 def folded(name: str) -> str:
