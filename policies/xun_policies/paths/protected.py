@@ -11,8 +11,8 @@ from xun_policies.wordset import wordset
 
 PROTECTED_FOLDERS = wordset(
     ".git .hg .xun .vscode .vs .theia .idea .devcontainer .husky .zed .fleet .ssh "
-    ".amazonq .augment .claude .cline .clinerules .codex .continue .crush .cursor .gemini .goose .junie .kiro .opencode "
-    ".qwen .roo .trae .windsurf .lefthook .mise .nvim .vim"
+    ".amazonq .augment .claude .cline .clinerules .codex .continue .crush .cursor .gemini .goose .junie .kiro "
+    ".opencode .qwen .roo .trae .windsurf .lefthook .mise .nvim .vim"
 )
 """Folders whose files configure xun, git, editors, other agents or remote shells."""
 
@@ -23,8 +23,9 @@ PROTECTED_FILES = wordset(
     ".bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .inputrc .tmux.conf "
     ".gdbinit .lldbinit .npmrc .yarnrc .yarnrc.yml .curlrc .wgetrc .netrc .pypirc "
     ".aider.conf.yml .claude.json .crush.json crush.json opencode.json opencode.jsonc "
-    "lefthook.toml .lefthook.toml lefthook.json .lefthook.json lefthook-local.yaml .lefthook-local.yml .lefthook-local.yaml "
-    ".huskyrc .huskyrc.json .overcommit.yml .simple-git-hooks.json mise.toml .mise.toml mise.local.toml .mise.local.toml "
+    "lefthook.toml .lefthook.toml lefthook.json .lefthook.json lefthook-local.yaml .lefthook-local.yml "
+    ".lefthook-local.yaml .huskyrc .huskyrc.json .overcommit.yml .simple-git-hooks.json mise.toml .mise.toml "
+    "mise.local.toml .mise.local.toml "
     ".erlang .ghci .iex.exs .irbrc .ocamlinit .octaverc .pdbrc .pryrc .rprofile .sbclrc "
     ".login .logout .bash_completion .pam_environment .screenrc .xinitrc .xprofile .xsession .xsessionrc "
     ".forward .mailcap .mailrc .muttrc .procmailrc .psqlrc .sqliterc .tigrc"
