@@ -16,6 +16,8 @@ from xun_cli.frontend.draft import Draft
 from xun_cli.frontend.folds import Folds
 from xun_cli.frontend.history import InputHistory
 from xun_cli.render.safe import hides_something
+from xun_cli.tui.keys import key_name
+from xun_cli.tui.line_keys import LineKeys
 from xun_cli.tui.recall import Recall
 
 PASTE_GUARD = 0.3
@@ -42,6 +44,7 @@ class Input(TextArea):
         id: str,
     ) -> None:
         self._muted = False
+        self._line_keys = LineKeys(self)
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, compact=True)
         self._take_key, self._take_paste, self._on_edit = take_key, take_paste, on_edit
         self.cursor_blink = False
@@ -52,7 +55,7 @@ class Input(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         bound = self._bindings.key_to_bindings.get(event.key, ())
-        if self._take_key(event):
+        if self._take_key(event) or self._line_keys.take(key_name(event)):
             event.stop()
             event.prevent_default()
         elif bound:

@@ -101,6 +101,7 @@ class Face:
         keys = key_map(self._settings.keys, known)
         self.router = Router(self, app, keys, vi=self._settings.ui.editing == "vi")
         self._problems = [*keys.problems, *self.router.problems]
+        app.transcript.on_follow = self.refresh
         app.composer.put(self._carried.draft)
         self.paint()
 

@@ -185,6 +185,8 @@ class Router:
             self._read(name)
         elif name == "c-r":
             self._app.composer.recall.begin_search(self._app.composer.text)
+        elif name in ("c-p", "c-n"):
+            (self._earlier if name == "c-p" else self._later)()
         elif name == "backspace":
             self._app.composer.backspace()
         elif name == "c-underscore":
@@ -196,6 +198,10 @@ class Router:
     def _in_vi(self, vi: ViDraft, name: str, *, free: bool) -> bool:
         """Let vi take a key that is *free*: what the settings bind goes on doing that."""
         taken = free and vi.take(name)
+        if free and not taken and name.startswith("escape ") and len(name) == len("escape x"):
+            # Esc and the next letter came together: a fast hand, or a slow line.
+            vi.take("escape")
+            return self._in_draft(name[-1])
         if taken:
             self._face.completing.close()
         else:

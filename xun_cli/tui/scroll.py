@@ -110,6 +110,8 @@ class ScrollArea(ScrollView, can_focus=False):
         self._moving = self._grown = False
         self.follows = True
         """Whether new output moves the view."""
+        self.on_follow: Callable[[], None] = lambda: None
+        """Called when that changes."""
 
     def on_mount(self) -> None:
         """Draw a thin scrollbar."""
@@ -278,8 +280,9 @@ class ScrollArea(ScrollView, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow at the end only; fetch older messages near the top."""
         super().watch_scroll_y(old_value, new_value)
-        if not self._moving:
-            self.follows = new_value >= self.max_scroll_y
+        if not self._moving and self.follows is not (follows := new_value >= self.max_scroll_y):
+            self.follows = follows
+            self.on_follow()
         idle = self._filling is None or self._filling.done()
         if new_value < NEAR_TOP and not self.follows and idle and self._earlier():
             self._filling = asyncio.get_running_loop().create_task(self._fill(self.messages + MORE))

@@ -231,3 +231,23 @@ async def test_characters_that_cannot_be_seen_are_marked_in_the_draft(tmp_path: 
         assert not any(char in shown for char in "\x1b\u202e\x9b")
         await sheet.press("enter")
         await sheet.until(lambda: sheet.session.sent == [("a\x1b[31mb\u202ec\x9b你好", "")])
+
+
+async def test_words_by_alt_and_what_was_cut_comes_back(tmp_path: Path) -> None:
+    async with full_screen(tmp_path) as sheet:
+        composer = sheet.app.composer
+        await sheet.type("one two three")
+        await sheet.press("alt+b", "alt+b", "alt+z", "ctrl+f")
+        assert (composer.text, composer.cursor_location) == ("one two three", (0, 5))
+        await sheet.press("alt+d", "alt+f", "ctrl+w", "ctrl+w")
+        assert composer.text == "one "
+        await sheet.press("ctrl+y")
+        assert composer.text == "one t three"
+        await sheet.press("ctrl+u", "ctrl+y", "ctrl+y")
+        assert composer.text == "one t threeone t three"
+        await sheet.press("ctrl+u")
+        await sheet.paste("a\r\nb")
+        await sheet.press("ctrl+a", "ctrl+p", "ctrl+k", "ctrl+k", "ctrl+k", "ctrl+k")
+        assert composer.text == ""
+        await sheet.press("ctrl+y")
+        assert composer.text == "a\nb"

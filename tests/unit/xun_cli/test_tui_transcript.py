@@ -63,6 +63,7 @@ async def test_the_wheel_scrolls(tmp_path: Path) -> None:
         for _ in range(3):
             sheet.app.post_message(wheel)
         await sheet.gone("line number 0060")
+        await sheet.shows("more below")
         assert not sheet.app.transcript.follows
 
 

@@ -56,6 +56,11 @@ async def test_history_and_search_in_normal_mode(tmp_path: Path) -> None:
         await sheet.shows("N › second")
         await sheet.type("j")
         await sheet.shows("N › draft")
+        await sheet.type("A.")
+        await sheet.press("alt+b")  # Esc and b in one piece
+        await sheet.type("x")
+        await sheet.shows("N › raft.")
+        await sheet.type("u")
         await sheet.type("/fir")
         await sheet.shows("search: fir")
         await sheet.press("enter")
