@@ -24,7 +24,7 @@ from xun_cli.frontend.signals import handled
 from xun_cli.line_reader import LineReader
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.plain_editing import edited_reply, editor_works
+from xun_cli.plain_editing import edited_file, edited_reply, editor_works
 from xun_cli.plain_output import PlainScreen, read_any_text
 from xun_cli.plain_questions import question_text, read_reply, refusal
 from xun_cli.settings import Settings
@@ -283,10 +283,9 @@ class Plain(PlainScreen):
         sent = await asyncio.to_thread(prepare, text, self._options.cwd, session.agent.model)
         for note in sent.notes:
             self._say(note)
-        queued = session.running
-        await session.submit(sent.text, shown=text if sent.text != text else "", images=sent.images)
-        if queued:
+        if session.running:
             self._say("(queued: it is sent after this turn)")
+        await session.submit(sent.text, shown=text if sent.text != text else "", images=sent.images)
 
     async def _run_command(self, line: str) -> None:
         from xun_cli.render.outputs import output_lines
@@ -294,8 +293,10 @@ class Plain(PlainScreen):
         if self._registry is None:
             return
         result = await self._registry.run(self._context(), line)
-        for output in result.outputs:
-            self._print(output_lines(output, self._columns()))
+        if result.action == "edit":
+            with self._lent():
+                result = await edited_file(result.data, self._reader, lambda: self._leaving)
+        self._print([row for output in result.outputs for row in output_lines(output, self._columns())])
         if result.action == "quit":
             self._leaving = True
         elif result.action == "submit":
@@ -304,10 +305,9 @@ class Plain(PlainScreen):
             self._say(str(result.data))
         elif result.action == "switch":
             self._change_to(str(result.data))
-        elif result.action == "new_session":
-            await self._replace(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
-        elif result.action == "resume":
-            await self._replace(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+        elif result.action in ("new_session", "resume"):
+            which = result.data.id if result.action == "resume" else None
+            await self._replace(replace(self._options, resume=which, continue_=False, fork=False, prompt=""))
 
     def _change_to(self, name: str) -> None:
         if name in ("", "plain"):

@@ -38,7 +38,7 @@ def save_memory(ctx: ToolCallContext[Any], fact: str) -> dict[str, Any]:
         raise ToolError("fact holds characters that can't be seen; leave them out.")
     path = ctx.agent.workspace.workdir / FILE_NAME
     present = _opened(ctx, to_write=True)
-    if present is not None and text in _facts(present.doc.text):
+    if present is not None and text in remembered(present.doc.text):
         return {"success": True, "path": str(path), "note": "it was remembered already"}
     if present is None:
         _write_new(ctx, f"{HEADING}\n\n{_MARK}{text}\n")
@@ -55,7 +55,7 @@ def save_memory(ctx: ToolCallContext[Any], fact: str) -> dict[str, Any]:
 def read_memory(ctx: ToolCallContext[Any]) -> dict[str, Any]:
     """Return the facts that were remembered about this project, and the path of the file that keeps them."""
     present = _opened(ctx)
-    facts = [] if present is None else _facts(present.doc.text)
+    facts = [] if present is None else remembered(present.doc.text)
     return {"path": str(ctx.agent.workspace.workdir / FILE_NAME), "facts": facts}
 
 
@@ -113,7 +113,8 @@ def _section(lines: list[str]) -> tuple[int, int] | None:
     return None if start < 0 else (start, len(lines))
 
 
-def _facts(text: str) -> list[str]:
+def remembered(text: str) -> list[str]:
+    """Return the facts in the section Memory of *text*."""
     lines = text.split("\n")
     found = _section(lines)
     if found is None:

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from xun.errors import XunError
 
 Kind = Literal["text", "markdown", "diff", "table", "error"]
 """How a front end draws a piece."""
 
-Action = Literal["", "quit", "new_session", "resume", "redraw", "submit", "clear_screen", "copy", "switch", "draft"]
+Action = Literal[
+    "", "quit", "new_session", "resume", "redraw", "submit", "clear_screen", "copy", "switch", "draft", "edit"
+]
 """What only a front end can do: see `CommandResult`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """A text that the person changes in their editor.
+
+    Attributes:
+        name: The name of the file, for the editor.
+        before: What the editor begins with.
+        take: Takes what the person made of it, and says what came of that.
+    """
+
+    name: str
+    before: str
+    take: Callable[[str], Awaitable[CommandResult]]
+
+    async def taken(self, after: str | None) -> CommandResult:
+        """Return what comes of *after*; nothing when it is None or as before. An error becomes an output."""
+        if after is None or after == self.before:
+            return said("Nothing was changed.")
+        try:
+            return await self.take(after)
+        except (XunError, OSError) as exc:
+            return failed(str(exc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +75,8 @@ class CommandResult:
         outputs: Pieces to show, in order.
         action: "" for none; quit; new_session; resume (data: the SessionInfo); redraw; submit (data: the text to
             send); clear_screen; copy (data: the text for the clipboard); switch (data: the front end to go on in,
-            "" to say which one it is); draft (data: the text for the composer, where there is one).
+            "" to say which one it is); draft (data: the text for the composer, where there is one); edit (data: a
+            `FileEdit`).
         data: What the action needs; without an action, the answer as JSON values, where there is one.
     """
 

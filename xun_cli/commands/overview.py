@@ -1,17 +1,13 @@
-"""/status, /cost, /context, /memory, /add-dir: what this session is and uses."""
+"""/status, /cost, /context, /add-dir: what this session is and uses."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments
-from xun_cli.commands.output import CommandResult, Output, said, table, text
+from xun_cli.commands.arguments import file_argument, no_arguments
+from xun_cli.commands.output import CommandResult, said, table, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
 from xun_cli.sandboxing import sandbox_line
-
-if TYPE_CHECKING:
-    from xun_cli.system_prompt import Instructions
 
 _BYTES_PER_TOKEN = 4
 """A rule of thumb for source code and English; good enough to see what fills the window."""
@@ -23,14 +19,6 @@ def commands() -> list[SlashCommand]:
         SlashCommand("status", "/status", "model, folder, mode, permissions, use", _status, while_running=True),
         SlashCommand("cost", "/cost", "tokens and money, by turn", _cost, aliases=("stats",), while_running=True),
         SlashCommand("context", "/context", "what fills the model's window", _context, while_running=True),
-        SlashCommand(
-            "memory",
-            "/memory [show|reload]",
-            "the AGENTS.md files that the model was given; read them again",
-            _memory,
-            while_running=True,
-            complete=lambda ctx, typed: [word for word in ("show", "reload") if word.startswith(typed)],
-        ),
         SlashCommand("add-dir", "/add-dir PATH", "let the tools into one more folder", _add_dir, topic="Permissions"),
     ]
 
@@ -140,33 +128,6 @@ def _share(name: str, size: int, total: int, window: int | None) -> tuple[str, s
     tokens = size // _BYTES_PER_TOKEN
     share = f"{100 * tokens / window:.1f} % of the window" if window else f"{100 * size / max(total, 1):.0f} %"
     return name, f"{tokens:,}", share
-
-
-async def _memory(ctx: CommandContext, rest: str) -> CommandResult:
-    from xun_cli.system_prompt import project_instructions, user_instructions
-
-    if rest not in ("", "show", "reload"):
-        raise BadArguments(f"/memory takes show or reload, not {rest!r}.")
-    if rest == "reload" and (made := getattr(ctx.session, "instructions", None)) is not None:
-        ctx.session.agent.reset_system(await asyncio.to_thread(made))
-    found = [("you", item) for item in user_instructions(ctx.places.config)]
-    found += [("project", item) for item in project_instructions(ctx.session.cwd)]
-    if not found:
-        return said(
-            f"No AGENTS.md. One in {ctx.session.cwd} tells the model how to work in this project; "
-            f"one in {ctx.places.config} holds your own wishes for all projects."
-        )
-    if rest == "show":
-        return CommandResult(tuple(output for _, item in found for output in _whole(item)))
-    rows = [(whose, str(item.path), f"{len(item.text.encode()):,}", f"{item.cut:,}") for whose, item in found]
-    told = "The model has them as they are now" if rest == "reload" else "/memory reload reads them again"
-    note = text(f"{told}. /memory show prints them.")
-    return CommandResult((table(("from", "file", "bytes given", "left out"), rows), note))
-
-
-def _whole(item: Instructions) -> tuple[Output, Output]:
-    more = f"  ({item.cut:,} more bytes are not given to the model)" if item.cut else ""
-    return text(f"{item.path}{more}"), Output("markdown", item.text)
 
 
 async def _add_dir(ctx: CommandContext, rest: str) -> CommandResult:

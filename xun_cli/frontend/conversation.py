@@ -17,7 +17,7 @@ from xun_cli.render.transcript import Transcript
 if TYPE_CHECKING:
     from xun.choice import ChoiceOutcome, ChoiceRequest
     from xun.events import Event
-    from xun_cli.commands.output import CommandResult
+    from xun_cli.commands.output import CommandResult, FileEdit
     from xun_cli.commands.registry import CommandContext, Registry
     from xun_cli.frontend.draft import Draft
     from xun_cli.options import StartOptions
@@ -254,10 +254,23 @@ class Conversation(Stage):
             self._host.copy(str(result.data))
         elif result.action == "draft":
             self._host.put_draft(str(result.data))
+        elif result.action == "edit":
+            await self._edit(result.data)
         elif result.action == "new_session":
             await self._change(replace(self._options, resume=None, continue_=False, fork=False, prompt=""))
         elif result.action == "resume":
             await self._change(replace(self._options, resume=result.data.id, continue_=False, fork=False, prompt=""))
+
+    async def _edit(self, edit: FileEdit) -> None:
+        """Let the person change a text, and show what came of it."""
+        from xun_cli.commands.output import failed
+        from xun_cli.frontend.editing import EditorError
+
+        try:
+            result = await edit.taken(await self.edited(edit.before, edit.name))
+        except EditorError as error:
+            result = failed(str(error))
+        self.own_lines(lambda transcript: transcript.say(_output_rows(result, transcript.columns)))
 
     def _redraw(self) -> None:
         """Show the last turns again; what was gone back over is not among them."""

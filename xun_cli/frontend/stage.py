@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 ViewOf = Callable[[str], "Callable[[], Coroutine[Any, Any, None]] | None"]
 """Gives what shows the view that a typed command asks for; None when it has none."""
 
+Edited = Callable[[str, str], Coroutine[Any, Any, "str | None"]]
+"""Has the person change a text, the first argument; None when they could not."""
+
 REPLAYED_TURNS = 10
 """Turns that are shown again after a resume or a redraw."""
 
 
 def no_view(line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """Return None: a front end without views."""
+    return None
+
+
+async def no_editor(before: str, name: str) -> str | None:
+    """Return None: a front end without a terminal to lend."""
     return None
 
 
@@ -43,6 +51,8 @@ class Stage:
         self.own = OwnQuestions(lambda: self._host.questions_changed())
         self.view_of: ViewOf = no_view
         """Gives what shows the view that a command without arguments asks for; set by a front end that has views."""
+        self.edited: Edited = no_editor
+        """Has the person change a text in their editor, given the name of its file; set as `view_of` is."""
         self.clock = self._clock = clock
         """Gives seconds, as the journal counts them."""
         self._host: Host = Nobody()
@@ -89,7 +99,7 @@ class Stage:
     def detach(self) -> int:
         """Let no front end show what goes on; returns the newest entry that was shown."""
         self._pump.flush()
-        self._host, self.view_of = Nobody(), no_view
+        self._host, self.view_of, self.edited = Nobody(), no_view, no_editor
         return self.journal.mark()
 
     @property

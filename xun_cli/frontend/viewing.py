@@ -171,15 +171,26 @@ class Viewing:
         elif not self._conversation.answer(request.id, ChoiceOutcome("once", "user", edited=text)):
             self._warn("The question was withdrawn while you edited: nothing was written.")
 
-    async def edited_draft(self, before: str) -> str | None:
-        """Return what the person made of their draft in their editor; None when nothing changed."""
-        from xun_cli.frontend.editing import EditorError, edited_text, environment
+    async def edited(self, before: str, name: str) -> str | None:
+        """Return what the person made of a text in their editor; None when something else has the terminal.
+
+        Raises:
+            EditorError: There is no editor, it failed, or it left nothing, or no text.
+        """
+        from xun_cli.frontend.editing import edited_text, environment
 
         async def work() -> str:
-            return await edited_text(before, "draft.md", environment())
+            return await edited_text(before, name, environment())
+
+        text: str | None = await self._overlays.lend(work)
+        return text
+
+    async def edited_draft(self, before: str) -> str | None:
+        """Return what the person made of their draft in their editor; None when nothing changed."""
+        from xun_cli.frontend.editing import EditorError
 
         try:
-            text: str | None = await self._overlays.lend(work)
+            text = await self.edited(before, "draft.md")
         except EditorError as error:
             self._warn(str(error))
             return None

@@ -194,7 +194,7 @@ class Repl:
             welcome = welcome_lines(self._options.cwd, self._columns(), hints=self._settings.ui.hints)
             self.show(self.transcript.say(welcome, "welcome"))
         missed = self.conversation.attach(self, self.transcript, self._columns, seen=self._carried.seen)
-        self.conversation.view_of = self.views.of_line
+        self.conversation.view_of, self.conversation.edited = self.views.of_line, self.views.edited
         self.show(missed)
         for problem in self._key_problems:
             self.conversation.warn(problem)

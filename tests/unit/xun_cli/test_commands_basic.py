@@ -268,7 +268,7 @@ async def test_memory(ctx: CommandContext, session: FakeSession) -> None:
     (session.cwd / "AGENTS.md").write_text("Use tabs.")
     assert "AGENTS.md" in await shown(ctx, "/memory") and "Use tabs." not in await shown(ctx, "/memory")
     assert "Use tabs." in await shown(ctx, "/memory show")
-    assert not (await run(ctx, "/memory edit")).ok
+    assert not (await run(ctx, "/memory forget")).ok
 
 
 async def test_add_dir(ctx: CommandContext, session: FakeSession, tmp_path: Path) -> None:

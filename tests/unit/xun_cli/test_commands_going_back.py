@@ -219,4 +219,4 @@ async def test_a_plan_is_shown_again_and_instructions_are_read_again(ctx):
     (ctx.session.cwd / "AGENTS.md").write_text("Use tabs.")
     assert "as they are now" in await shown(ctx, "/memory reload")
     assert ctx.session.agent.system_text() == "Use tabs."
-    assert "show or reload" in await shown(ctx, "/memory edit")
+    assert "show, reload, edit" in await shown(ctx, "/memory forget")

@@ -170,6 +170,22 @@ def test_dumb_terminal_gets_lines(folder: Path) -> None:
     assert (folder / "a.txt").read_text() == "hello baz\n"
 
 
+def test_the_memory_is_edited(folder: Path) -> None:
+    editor = folder / "editor.sh"
+    editor.write_text('#!/bin/sh\necho EDITOR "$1"; read answer; echo "$answer" >> "$1"\n')
+    editor.chmod(0o755)
+    terminal = Terminal(folder, "--model", script(folder, []), EDITOR=str(editor))
+    terminal.wait("> ")
+    terminal.type("/memory edit")
+    terminal.wait("EDITOR")
+    terminal.type("Use tabs.")
+    terminal.wait("the model has it as it is now.")
+    terminal.wait("> ")
+    terminal.type("/quit")
+    assert terminal.code() == 0
+    assert (folder / "AGENTS.md").read_text() == "Use tabs.\n"
+
+
 def test_proposed_content_is_edited_before_it_is_written(folder: Path) -> None:
     editor = folder / "editor.sh"
     editor.write_text('#!/bin/sh\necho EDITOR $(cat "$1"); read answer; sed -i "s/baz/$answer/" "$1"\n')
