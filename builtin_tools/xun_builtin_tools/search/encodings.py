@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-_SNIFFED = 65_536
+SNIFFED = 65_536
 """A NUL byte this early makes a file binary; a later one ends the part of it that is searched."""
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -66,11 +66,11 @@ def to_text(data: bytes, codec: str | None, *, whole: bool) -> Text | None:
     if named is not None and named != "utf-8":
         text = (_windows_1252(data) if named == "cp1252" else data.decode(named, "replace")).removeprefix("\ufeff")
         end = text.find("\0")
-        if 0 <= end < _SNIFFED:
+        if 0 <= end < SNIFFED:
             return None
         return Text(text if whole or end < 0 else text[:end], False)
     end = data.find(b"\0")
-    if 0 <= end < _SNIFFED:
+    if 0 <= end < SNIFFED:
         return None
     if end >= 0 and not whole:
         data = data[:end]

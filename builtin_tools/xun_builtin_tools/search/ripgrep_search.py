@@ -7,18 +7,14 @@ does: when a file has any of that, `Unequal` sends the search back to the other 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
-from base64 import b64decode
-from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
 
 from xun_builtin_tools.search.fence import Fence
 from xun_builtin_tools.search.gitignore import RuleSet
-from xun_builtin_tools.search.hits import Hits, Line
+from xun_builtin_tools.search.hits import Hits
 from xun_builtin_tools.search.ignore_rules import (
     IGNORE_FILE,
     REPOSITORY,
@@ -26,16 +22,16 @@ from xun_builtin_tools.search.ignore_rules import (
     read_ignore_file,
     repository_rules,
 )
-from xun_builtin_tools.search.limits import MAX_HITS, Clock
+from xun_builtin_tools.search.limits import Clock
+from xun_builtin_tools.search.python_search import PythonSearch
 from xun_builtin_tools.search.regex.nodes import has_text_anchor
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import RipgrepRun
-from xun_builtin_tools.search.ripgrep_filter import filter_arguments, lists_ignored
+from xun_builtin_tools.search.ripgrep_filter import filter_arguments
+from xun_builtin_tools.search.ripgrep_reader import Reader
 from xun_builtin_tools.search.survey import Memory, Survey
-from xun_builtin_tools.search.visible import Visibility
-from xun_builtin_tools.search.walk import open_folder
+from xun_builtin_tools.search.walk import open_folder, reopened
 
-_SNIFFED = 65_536
 _PARTLY = 2  # the status of a run that could not read everything; above it, or killed, it could not run
 _META = re.compile(r"([\\.+*?()|\[\]{}^$#&\-~])")
 _GLOB_META = re.compile(r"([\\*?\[\]{}!])")
@@ -279,14 +275,21 @@ class RipgrepSearch:
             survey = None
             if self.request.scope.outer is not None:
                 survey = stack.enter_context(Survey(self.request.scope, self.memory))
-            reader = _Reader(self.request, place, self.hits)
+            reader = Reader(self.request, place.relative, self.hits)
             if self.request.output == "files":
                 reader.read_paths(main.batches(b"\0"))
             else:
                 reader.read(main.lines())
             self._finish(main)
+            self._search_again(reader.unfinished)
             if survey is not None and not survey.plain(self.clock):
                 raise Unequal
+
+    def _search_again(self, paths: list[str]) -> None:
+        """Search files of which ripgrep reads the more or the less, as its buffer has it."""
+        listed = ((path[: -len(name)], [name]) for path, name in ((path, os.path.basename(path)) for path in paths))
+        search = PythonSearch(self.request, self.clock, self.hits)
+        search.in_folders(reopened(self.request.scope.folder, listed, self.hits.skipped))
 
     def _arguments(self, place: _Place) -> list[str]:
         request = self.request
@@ -333,70 +336,3 @@ class RipgrepSearch:
     def _offset(self) -> str:
         outer = self.request.scope.outer
         return outer.offset if outer is not None and outer.sets else ""
-
-
-class _Reader:
-    """Reads ripgrep's messages, file by file."""
-
-    def __init__(self, request: GrepRequest, place: _Place, hits: Hits) -> None:
-        self.request = request
-        self.place = place
-        self.hits = hits
-        # A filter by path has files listed that are ignored; else ripgrep's word is enough.
-        self._accepts = request.filter.matches if request.filter else None
-        outer = request.scope.outer if request.filter is not None and lists_ignored(request.filter) else None
-        self.visibility = Visibility(request.scope.folder, outer) if outer is not None else None
-        self.path: str | None = None
-        self.lines: list[Line] = []
-        self.count = 0
-
-    def read_paths(self, batches: Iterator[bytes]) -> None:
-        """Take in a list of paths only."""
-        for batch in batches:
-            for path in map(self._wanted, os.fsdecode(batch[:-1]).split("\0")):
-                if path is not None:
-                    self.hits.add(path, [], 1)
-
-    def _wanted(self, raw: str) -> str | None:
-        path = self.place.relative(raw)
-        if path is None or (self._accepts is not None and not self._accepts(path)):
-            return None
-        return path if self.visibility is None or self.visibility.shows(path) else None
-
-    def read(self, messages: Iterator[bytes]) -> None:
-        """Take all messages in."""
-        shown = self.request.output == "matches"
-        for message in messages:
-            if message.startswith(b'{"type":"match"'):
-                self.count += 1
-                if shown and self.path is not None and self.count <= MAX_HITS:
-                    self.lines.append(_line(json.loads(message)["data"], False))
-            elif message.startswith(b'{"type":"context"'):
-                if self.path is not None:
-                    self.lines.append(_line(json.loads(message)["data"], True))
-            elif message.startswith(b'{"type":"begin"'):
-                self._begin(json.loads(message)["data"])
-            elif message.startswith(b'{"type":"end"'):
-                self._end(json.loads(message)["data"])
-
-    def _begin(self, data: dict[str, Any]) -> None:
-        self.lines, self.count = [], 0
-        self.path = self._wanted(_text(data["path"], "surrogateescape"))
-
-    def _end(self, data: dict[str, Any]) -> None:
-        offset = data.get("binary_offset")
-        binary = offset is not None and offset < _SNIFFED
-        if self.path is not None and not binary:
-            self.hits.add(self.path, self.lines, min(self.count, MAX_HITS) if self.lines else self.count)
-
-
-def _text(value: dict[str, str], errors: str) -> str:
-    return value["text"] if "text" in value else b64decode(value["bytes"]).decode("utf-8", errors)
-
-
-def _line(data: dict[str, Any], context: bool) -> Line:
-    text = _text(data["lines"], "surrogateescape")
-    column = data["submatches"][0]["start"] if data["submatches"] else 0
-    if column and not text.isascii():
-        column = len(text.encode("utf-8", "surrogateescape")[:column].decode("utf-8", "ignore"))
-    return Line(data["line_number"], text.removesuffix("\n").removesuffix("\r"), column, context)
