@@ -8,8 +8,9 @@ from xun_policies.decision import Decision
 from xun_policies.explain import visible
 from xun_policies.grants import MAX_OFFERED, CommandGrant
 from xun_policies.judge import Judge
+from xun_policies.shell.environment import INERT_VARIABLES, is_inert
 from xun_policies.shell.grammar import MAX_COMMANDS, Parsed, Piece, Redirect, Simple, parse
-from xun_policies.shell.lexer import Operator, Problem
+from xun_policies.shell.lexer import Operator, Problem, Word
 from xun_policies.verdicts import CommandScope, CommandVerdict, Segment
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
@@ -55,13 +56,40 @@ def _segment(piece: Piece, text: str, judge: Judge) -> Segment:
             return Segment(shown, "ok", "operator", "operator allowed", "operator")
         return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "operator")
     if isinstance(piece, Redirect):
-        if piece.problem is None:
-            return Segment(shown, "ok", "redirection", "no file is involved", "redirect")
-        return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "redirect")
-    problem = judge.assignment(piece)
+        problem = _fed(piece, judge)
+        if problem is None:
+            reason = "no file is involved" if piece.source is None else "a file of the workspace as input"
+            return Segment(shown, "ok", "redirection", reason, "redirect")
+        return Segment(shown, "ask", problem.rule, problem.reason, "redirect")
+    problem = _assignment(piece)
     if problem is None:
         return Segment(shown, "ok", "assignment", "an inert variable", "assignment")
     return Segment(shown, "ask", problem.rule, problem.reason, "assignment")
+
+
+def _assignment(word: Word) -> Problem | None:
+    """Return why setting a variable for one command is not free, or None."""
+    if word.problem is not None:
+        return word.problem
+    name, _, value = word.text.partition("=")
+    if name not in INERT_VARIABLES:
+        return Problem(
+            "assignment",
+            f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
+        )
+    if word.pwd or word.dynamic or word.tilde or not is_inert(name, value):
+        return Problem("assignment", f"the value of {name} is not plain")
+    return None
+
+
+def _fed(redirect: Redirect, judge: Judge) -> Problem | None:
+    """Return why *redirect* is not free, or None; only a listed command may get a file as its input."""
+    if redirect.source is None or redirect.reader is None:
+        return redirect.problem
+    if judge.command(redirect.reader).rule != "builtin":
+        return Problem("redirection", "a file as input is free for listed commands only")
+    reason = judge.leads_out(redirect.source.text, redirect.reader.cwds)
+    return None if reason is None else Problem("path", reason)
 
 
 def _command(command: Simple, text: str, judge: Judge) -> Segment:
@@ -89,6 +117,8 @@ def _source(command: Simple, text: str) -> str:
         return text[words[0].start : words[-1].end]
     parts = [text[words[0].start : words[0].end]]
     for before, word in pairwise(words):
+        if word.start == before.start:
+            continue  # both come from one list in braces
         gap = text[before.end : word.start]
         parts.append(gap if gap.isspace() else " ")
         parts.append(text[word.start : word.end])

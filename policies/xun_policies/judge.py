@@ -9,7 +9,6 @@ from xun_policies import defaults, gitprobe, loaded_files, shims
 from xun_policies.grants import CommandGrant, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
-from xun_policies.shell.environment import INERT_VARIABLES, is_inert
 from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.lookup import DEFAULT_PATH, Lookup
@@ -298,19 +297,9 @@ class Judge:
                 return None
         return tuple(dict.fromkeys(self._places.resolve(target, cwd) for cwd in cwds))
 
-    def assignment(self, word: Word) -> Problem | None:
-        """Return why setting a variable for one command is not free, or None."""
-        if word.problem is not None:
-            return word.problem
-        name, _, value = word.text.partition("=")
-        if name not in INERT_VARIABLES:
-            return Problem(
-                "assignment",
-                f"{name} may change what the command does; only {len(INERT_VARIABLES)} inert names are free",
-            )
-        if word.pwd or word.dynamic or word.tilde or not is_inert(name, value):
-            return Problem("assignment", f"the value of {name} is not plain")
-        return None
+    def leads_out(self, path: str, cwds: Cwds) -> str | None:
+        """Return why *path*, which a redirection reads in one of *cwds*, is not free, or None."""
+        return self._places.outside(path, cwds)
 
     def follow(self, body: Sequence, cwds: Cwds) -> tuple[Cwds, Cwds]:
         """Note in each command the folders it may run in; return those after success and after failure."""
@@ -344,7 +333,9 @@ class Judge:
                 after = (cwds, cwds)
             else:
                 after = self._simple(command, cwds)
-        return after if len(pipeline.commands) == 1 else (cwds, cwds)
+        if len(pipeline.commands) > 1:
+            return cwds, cwds
+        return after[::-1] if pipeline.negated else after
 
     def _simple(self, command: Simple, cwds: Cwds) -> tuple[Cwds, Cwds]:
         command.cwds = cwds

@@ -4,9 +4,10 @@ The grammar (anything else is a problem, and a problem is never allowed):
 
     list     = and_or { ";" and_or } [ ";" ]
     and_or   = pipeline { ("&&" | "||") pipeline }
-    pipeline = command { "|" command }
-    command  = "(" list ")" { redirect } | { assignment | redirect } word { word | redirect }
+    pipeline = [ "!" ] command { "|" command }
+    command  = "(" list ")" { redirect } | { assignment | redirect | source } word { word | redirect | source }
     redirect = [digit] (">" | ">>" | "<") "/dev/null" | ("&>" | "&>>") "/dev/null" | [digit] ">&" digit
+    source   = "<" word, a file that a listed command may read
 """
 
 from __future__ import annotations
@@ -48,14 +49,16 @@ class Simple:
 
 
 class Redirect:
-    """One redirection with its descriptor and target."""
+    """One redirection with its descriptor and target; `source` is the file that it reads, and `reader` its command."""
 
-    __slots__ = ("end", "problem", "start")
+    __slots__ = ("end", "problem", "reader", "source", "start")
 
     def __init__(self, start: int, end: int, problem: Problem | None) -> None:
         self.start = start
         self.end = end
         self.problem = problem
+        self.source: Word | None = None
+        self.reader: Simple | None = None
 
 
 class Sequence:
@@ -77,12 +80,13 @@ class Group:
 
 
 class Pipeline:
-    """Commands joined by ``|``."""
+    """Commands joined by ``|``; `negated` by a ``!`` before them."""
 
-    __slots__ = ("commands",)
+    __slots__ = ("commands", "negated")
 
-    def __init__(self, first: Simple | Group) -> None:
+    def __init__(self, first: Simple | Group, negated: bool = False) -> None:
         self.commands = [first]
+        self.negated = negated
 
 
 Piece = Simple | Redirect | Operator | Word
@@ -220,11 +224,23 @@ class _Parser:
         return token
 
     def _pipeline(self) -> Pipeline:
-        result = Pipeline(self._command())
+        negated = self._negation()
+        result = Pipeline(self._command(), negated)
         while self._peek() == "|":
             self._take_operator()
             result.commands.append(self._command())
         return result
+
+    def _negation(self) -> bool:
+        """Take a ``!`` before a pipeline."""
+        token = self.tokens[self.at] if self.at < len(self.tokens) else None
+        if not isinstance(token, Word) or token.text != "!" or token.quoted:
+            return False
+        if self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].start == token.end:
+            return False  # with another option of bash, !( begins a pattern
+        self.pieces.append(Operator("!", token.start, token.end))
+        self.at += 1
+        return True
 
     def _command(self) -> Simple | Group:
         if self._peek() == "(":
@@ -269,7 +285,7 @@ class _Parser:
                     command.words.append(token)
                 else:
                     self._word(command, token)
-            elif not self._redirect(token):
+            elif not self._redirect(token, reader=command):
                 break
         if not command.words:
             self._empty()
@@ -316,8 +332,8 @@ class _Parser:
         self._redirect(sign, word)
         return True
 
-    def _redirect(self, sign: Token, descriptor: Word | None = None) -> bool:
-        """Take a redirection whose sign is *sign*; False when it is something else."""
+    def _redirect(self, sign: Token, descriptor: Word | None = None, reader: Simple | None = None) -> bool:
+        """Take a redirection whose sign is *sign*, of the command *reader*; False when it is something else."""
         if not isinstance(sign, Operator) or sign.text not in _REDIRECTS:
             if isinstance(sign, Operator) and sign.text in ("<(", ">("):
                 self.at += 1
@@ -328,18 +344,23 @@ class _Parser:
         target = self.tokens[self.at] if self.at < len(self.tokens) else None
         problem = sign.problem
         end = sign.end
+        source = None
         if not isinstance(target, Word):
             problem = problem or Problem("syntax", "a redirection without target")
         else:
             self.at += 1
             end = target.end
             problem = problem or target.problem or _target_problem(sign.text, target)
+            if problem is _WRITES and sign.text == "<" and reader is not None and _named(target, self.tokens, self.at):
+                source, problem = target, None
         if descriptor is not None and len(descriptor.text) > 1:
             problem = problem or _WRITES
         start = sign.start if descriptor is None else descriptor.start
         if problem is not None and self.redirection is None:
             self.redirection = problem
-        self.pieces.append(Redirect(start, end, problem))
+        taken = Redirect(start, end, problem)
+        taken.source, taken.reader = source, reader
+        self.pieces.append(taken)
         return True
 
     def _process_end(self) -> int:
@@ -350,6 +371,13 @@ class _Parser:
             depth += (sign in ("(", "<(", ">(")) - (sign == ")")
             self.at += 1
         return self.tokens[self.at - 1].end
+
+
+def _named(target: Word, tokens: list[Token], at: int) -> bool:
+    """Tell whether *target*, before the token *at*, is the plain name of one file."""
+    following = tokens[at] if at < len(tokens) else None
+    several = isinstance(following, Word) and following.start == target.start
+    return bool(target.text) and not (target.glob or target.odd or several)
 
 
 def _target_problem(sign: str, target: Word) -> Problem | None:
@@ -369,7 +397,7 @@ def parse(text: str) -> Parsed:
         return Parsed(text, Sequence(), [], [], problem)
     lexer = lex(text)
     parser = _Parser(text, lexer.tokens)
-    body = parser.words_only() if lexer.plain and lexer.tokens else parser.parse()
+    body = parser.words_only() if lexer.plain and lexer.tokens and lexer.tokens[0].text != "!" else parser.parse()
     problem = parser.problem or lexer.problem or parser.redirection
     certain = lexer.exact and parser.exact and not any(token.text in _DOUBTFUL for token in lexer.tokens)
     bare = _without(text, lexer.comments) if certain else ""

@@ -15,6 +15,10 @@ MAX_OPERATORS = 1500
 """Most operators in one text; what follows is not looked at, and the text asks."""
 
 
+MAX_LIST = 400
+"""Longest word with a list in braces, in characters, of which the alternatives are looked at."""
+
+
 class Problem:
     """Why text is not free: a stable rule id and a short human clause."""
 
@@ -84,6 +88,9 @@ _AFTER_SYMBOL = "([\\s\\S])\ufe0f"
 _SPECIAL = r"(\?)|(PWD)(?![A-Za-z0-9_])"
 _LITERAL_DOLLAR = frozenset(" \t\n|);&<>/.,:%\\]")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#$!-]"
+_LIST = r"([A-Za-z0-9_./:+%@=*?-]*)\{([A-Za-z0-9_./:+%@=*?,-]*,[A-Za-z0-9_./:+%@=*?,-]*)\}([A-Za-z0-9_./:+%@=*?-]*)"
+_SETTING = r"[A-Za-z_][A-Za-z0-9_]*\+?="
+"""In such a word, as an assignment, bash leaves braces alone."""
 _BRACED = r"\{([^{}]*)\}"
 
 _CONTROL = Problem("control-char", "a control, invisible or text-direction character")
@@ -122,6 +129,27 @@ def _expands(raw: str) -> bool:
     if "," in raw[first : last + 1]:
         return True
     return any(".." in inner for inner in re.findall(_BRACED, raw))
+
+
+def _alternatives(word: Word, raw: str) -> list[Word]:
+    """Return what bash makes of *word* where that is beyond doubt: one list of plain alternatives, else nothing.
+
+    They count as quoted, so that none of them names a program or a file of a redirection.
+    """
+    found = re.fullmatch(_LIST, raw) if len(raw) <= MAX_LIST else None
+    if found is None or ".." in found[2] or re.match(_SETTING, raw):
+        return []
+    words = []
+    for inner in found[2].split(","):
+        text = f"{found[1]}{inner}{found[3]}"
+        if not text:
+            return []
+        one = Word(text, word.start, word.end)
+        one.quoted = True
+        one.glob = "*" in text or "?" in text
+        one.lead = text[0] in "*?"
+        words.append(one)
+    return words
 
 
 def screen(text: str) -> Problem | None:
@@ -209,10 +237,15 @@ class Lexer:
         if word is None:
             return
         if self.braced:
-            raw = self.text[word.start : word.end]
-            if word.problem is None and (_expands(raw)):
-                word.problem = _BRACES
             self.braced = False
+            raw = self.text[word.start : word.end]
+            if word.problem is None and _expands(raw):
+                words = _alternatives(word, raw)
+                if words:
+                    self.tokens += words
+                    self.word = None
+                    return
+                word.problem = _BRACES
         if word.text == "[" and not word.quoted:
             word.glob = word.lead = False
         word.odd = word.tilde or word.dynamic or word.pwd != "" or word.problem is not None
