@@ -54,6 +54,8 @@ class PlainScreen:
 
         self._say(f"xun {__version__}, model {session.model_name}, in {session.cwd}")
         self._say("Type a request, or /help. An empty line does nothing, /quit leaves.")
+        if session.model_name.startswith("demo"):
+            self._say("No model is connected: rules answer, not a model. `xun setup` or /model connects one.")
 
     def _columns(self) -> int:
         return max(40, shutil.get_terminal_size().columns) if self._terminal else 100

@@ -53,7 +53,7 @@ def test_t04_no_mouse_is_captured_and_no_other_screen_is_taken(xun: Start) -> No
     terminal.send("go\r")
     terminal.wait("Done with it.")
     terminal.send("/help\r")
-    terminal.wait("/redraw")
+    terminal.wait("/keys lists")
     terminal.send("/quit\r")
     assert terminal.end() == 0
     assert not re.search(rb"\x1b\[\?(9|100[0-3]|1005|1006|1015|47|1047|1049)h", terminal.raw)

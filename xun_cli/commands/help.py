@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from xun_cli.commands.custom import TOPIC as CUSTOM
 from xun_cli.commands.output import CommandResult, Output, error, failed, table, text
-from xun_cli.commands.registry import CommandContext, Registry, SlashCommand
+from xun_cli.commands.registry import FIRST, CommandContext, Registry, SlashCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +37,14 @@ its files if you want; /fork goes on in a copy; /compact sums up older messages,
 }
 """Longer help by topic."""
 
+ALL = "all"
+"""The topic that lists every command."""
+
+_BEGIN = (
+    "Say what you want in your own words. xun reads and searches by itself; before it changes a file, or runs "
+    "a command that no list allows, it asks you."
+)
+
 
 def commands(registry: Registry) -> list[SlashCommand]:
     """Return this family; help speaks about *registry*."""
@@ -44,14 +53,14 @@ def commands(registry: Registry) -> list[SlashCommand]:
         return _help(registry, rest)
 
     def complete_help(ctx: CommandContext, typed: str) -> list[str]:
-        names = [*TOPICS, *(command.name for command in registry.all())]
+        names = [ALL, *TOPICS, *(command.name for command in registry.all())]
         return [name for name in names if name.startswith(typed)]
 
     return [
         SlashCommand(
             "help",
             "/help [topic]",
-            "what can be done; of one command or topic",
+            "what to begin with; all commands, one of them, or a topic",
             run_help,
             aliases=("?", "h"),
             while_running=True,
@@ -77,14 +86,16 @@ def commands(registry: Registry) -> list[SlashCommand]:
 def _help(registry: Registry, rest: str) -> CommandResult:
     wanted = rest.strip().removeprefix("/").lower()
     if not wanted:
-        return CommandResult((*_overview(registry.all()), text(_footer())))
+        return CommandResult((text(_BEGIN), *_first(registry), text(_footer())))
+    if wanted == ALL:
+        return CommandResult(tuple(_overview(registry.all())))
     command = registry.get(wanted)
     if command is not None:
         return CommandResult((text(*_describe(command)),))
     if wanted in TOPICS:
         return CommandResult((text(_flowing(TOPICS[wanted])),))
-    near = [*difflib.get_close_matches(wanted, TOPICS, 1), *registry.nearest(wanted)]
-    hint = "Try " + " or ".join(f"/help {name}" for name in near[:3]) if near else "/help lists everything"
+    near = [*difflib.get_close_matches(wanted, [ALL, *TOPICS], 1), *registry.nearest(wanted)]
+    hint = "Try " + " or ".join(f"/help {name}" for name in near[:3]) if near else f"/help {ALL} lists everything"
     return failed(f"No help about {wanted!r}. {hint}.")
 
 
@@ -110,9 +121,17 @@ def _overview(commands: Iterable[SlashCommand]) -> list[Output]:
     return outputs
 
 
+def _first(registry: Registry) -> list[Output]:
+    """Return the commands that people begin with, then those of their own."""
+    found = [command for name in FIRST if (command := registry.get(name)) is not None]
+    own = [command for command in registry.all() if command.topic == CUSTOM]
+    tables = [table((), [(f"  /{item.name}", item.summary) for item in found])]
+    return [*tables, *(_overview(own) if own else [])]
+
+
 def _footer() -> str:
-    topics = ", ".join(TOPICS)
-    return f"@path names a file · !command runs one yourself · /help TOPIC: {topics}, or a command"
+    more = f"More: /help {ALL} (every command), or /help with {', '.join(TOPICS)} or a command's name"
+    return f"@path names a file · !command runs one yourself · /keys lists the keys\n{more}"
 
 
 def _describe(command: SlashCommand) -> list[str]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 WIDEST = 120
 """Columns that a command's text fills at most: longer lines are hard to read."""
 
+FIRST = ("help", "model", "policy", "mode", "undo", "diff", "resume", "clear", "compact", "quit")
+"""The commands that people begin with: the first in a list of all, and those of the short help."""
+
 Run = Callable[["CommandContext", str], Awaitable[CommandResult]]
 """Runs a command with the rest of its line."""
 
@@ -237,7 +240,8 @@ class Registry:
     def _complete_name(self, typed: str) -> list[tuple[str, str]]:
         found = [(f"/{c.name}", c.summary) for c in self.all() if c.name.startswith(typed)]
         if not typed:
-            return found
+            place = {f"/{name}": at for at, name in enumerate(FIRST)}
+            return sorted(found, key=lambda item: place.get(item[0], len(place)))
         for alias, name in self._names.items():
             if alias != name and alias.startswith(typed) and not name.startswith(typed):
                 found.append((f"/{alias}", self._commands[name].summary))
@@ -248,7 +252,7 @@ class Registry:
 
     def _unknown(self, name: str) -> str:
         near = " or ".join(f"/{item}" for item in self.nearest(name))
-        hint = f"Did you mean {near}?" if near else "/help lists the commands."
+        hint = f"Did you mean {near}?" if near else "/help all lists the commands."
         return f"Unknown command /{name}. {hint} (A message that begins with a slash: put a blank before it.)"
 
 

@@ -212,14 +212,17 @@ class View:
         names = max(width(item.display_text) for item in shown)
         lines: list[Line] = []
         for index, item in enumerate(shown, start):
+            last = index == start + len(shown) - 1
+            # Without a count the few rows look like all there is.
+            more = f"  {index + 1} of {len(state.completions)}" if last and len(shown) < len(state.completions) else ""
             style = SELECTED if index == state.complete_index else PLAIN
-            name = cut(item.display_text, size.columns - 2)
+            name = cut(item.display_text, size.columns - 2 - len(more))
             line: Line = [(PLAIN, "  "), (style, name)]
-            room = size.columns - names - 6
+            room = size.columns - names - 6 - len(more)
             if item.display_meta_text and room >= 10:
                 gap = " " * (names - width(name) + 2)
                 line.append((DIM, gap + cut(item.display_meta_text, room)))
-            lines.append(line)
+            lines.append([*line, (DIM, more)] if more else line)
         return lines
 
     def _menu_text(self) -> StyleAndTextTuples:

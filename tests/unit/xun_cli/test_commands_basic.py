@@ -94,7 +94,7 @@ async def test_an_unknown_command_names_the_nearest_and_is_not_sent(ctx: Command
     result = await run(ctx, "/polcy show")
     assert result.outputs[0].kind == "error" and "/policy" in result.outputs[0].text
     assert session.submitted == [] and result.action == "" and not result.ok
-    assert "/help lists" in await shown(ctx, "/zzzzqqq")
+    assert "/help all lists" in await shown(ctx, "/zzzzqqq")
 
 
 async def test_names_ignore_case(ctx: CommandContext) -> None:
@@ -132,8 +132,10 @@ def test_plain_tables_are_aligned_by_width_on_screen() -> None:
 
 
 async def test_help_lists_all_commands_and_explains_one(ctx: CommandContext) -> None:
-    text = await shown(ctx, "/help")
+    text = await shown(ctx, "/help all")
     assert all(command.usage in text for command in default_registry().all())
+    first = await shown(ctx, "/help")
+    assert "/undo" in first and "/help all" in first and len(first.splitlines()) < 20
     assert "test-write" in await shown(ctx, "/help /policy")
     assert "Esc" in await shown(ctx, "/help approvals")
     assert "No help about 'nonsense'" in await shown(ctx, "/help nonsense")
@@ -357,4 +359,4 @@ async def test_help_flows_at_any_width_and_names_what_is_near(ctx: CommandContex
     assert "`e` edits a command before it runs, Ctrl-E shows all of it" in topic
     assert "\n  o  allow this time only\n" in topic
     assert await shown(ctx, "/help approval") == "No help about 'approval'. Try /help approvals."
-    assert await shown(ctx, "/help zzzzqqq") == "No help about 'zzzzqqq'. /help lists everything."
+    assert await shown(ctx, "/help zzzzqqq") == "No help about 'zzzzqqq'. /help all lists everything."
