@@ -91,6 +91,18 @@ def work_rows(turn: OpenTurn, rows: int, frame: Frame) -> list[Line]:
     return [cut_line(line, frame.columns) for line in top[-rows:]]
 
 
+def gap_comes(turn: OpenTurn, last: str) -> bool:
+    """Tell whether what is open will stand after a blank row when it is final: it should not move then.
+
+    Args:
+        turn: What is open.
+        last: The kind of what is final above it, "" for nothing.
+    """
+    if turn.stream is None or not turn.stream.tail.strip():
+        return last not in ("", "card")
+    return turn.stream.gap if last == "text" else bool(last)
+
+
 def status_rows(turn: OpenTurn, frame: Frame) -> list[Line]:
     """Draw the state of *turn*: the todo list in a line, what waits, what it does."""
     return _status(turn, frame.columns, frame.now, frame.spinner)

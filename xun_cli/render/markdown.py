@@ -63,6 +63,12 @@ class MarkdownStream:
         """The source of the open block."""
         return self._splitter.tail
 
+    @property
+    def gap(self) -> bool:
+        """Whether a blank row will stand before the open block."""
+        open_block = Block(self._splitter.tail_kind, self._splitter.tail)
+        return self._last is not None and _gap(self._last, open_block)
+
     def live(self, columns: int, rows: int) -> list[Line]:
         """Return the last *rows* rows of the open block."""
         tail = self._splitter.tail

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import card_lines, expanded_lines, has_more, whole_card
 from xun_cli.render.diff import split_files
-from xun_cli.render.live import Frame, OpenTurn, live_lines, status_rows, todo_lines, work_rows
+from xun_cli.render.live import Frame, OpenTurn, gap_comes, live_lines, status_rows, todo_lines, work_rows
 from xun_cli.render.markdown import MarkdownStream
 from xun_cli.render.safe import safe
 from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Line, expand_tabs, wrap
@@ -130,7 +130,7 @@ class Transcript:
         """Draw what is open in at most *rows* rows, as it follows what is final, and apart from it the turn's state."""
         frame = self._frame()
         work = work_rows(self._open, rows - 1, frame)
-        gap: list[Line] = [[]] if work and self._last not in ("", "card", "text") else []
+        gap: list[Line] = [[]] if work and gap_comes(self._open, self._last) else []
         return [*gap, *work], status_rows(self._open, frame)
 
     def _frame(self) -> Frame:

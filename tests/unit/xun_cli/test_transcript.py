@@ -278,3 +278,18 @@ def test_nothing_foreign_gets_through() -> None:
         char for char in shown if (ord(char) < 32 and char != "\n") or 0x7F <= ord(char) < 0xA0 or char == "\u202e"
     ]
     assert "[red]x[/red]" in shown
+
+
+@pytest.mark.parametrize("before", ["nothing", "a paragraph", "a card", "a list"])
+def test_what_is_open_stands_where_it_will_stand(before: str) -> None:
+    transcript = Transcript(lambda: 60, clock=lambda: 0.0)
+    shown = transcript.feed(ev.TurnStarted(input="go"))
+    if before == "a card":
+        shown += transcript.feed(ev.ToolStarted(call_id="1", tool="glob", args={"pattern": "*"}))
+        shown += transcript.feed(ev.ToolCompleted(call_id="1", tool="glob", result={"total": 1, "paths": ["a"]}))
+    earlier = {"a paragraph": "Before.\n\n", "a list": "- one\n- two\n\n"}.get(before, "")
+    for piece in (earlier, "Open", " words"):
+        shown += transcript.feed(ev.MessageDelta(text=piece)) if piece else []
+        whole = [*shown, *transcript.live_parts(50)[0]]
+    shown += transcript.feed(ev.MessageCompleted(text=earlier + "Open words"))
+    assert plain_lines(whole) == plain_lines(shown)
