@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,16 +37,17 @@ def fork_session(path: Path, places: Places, cwd: Path | str, name: str = "") ->
     if name and any(info.name == name for info in list_sessions(places, cwd)):
         raise SessionError(f"A session of this folder is called {name!r} already; take another name")
     store = SessionStore.create(places, cwd)
-    undo = path.with_suffix(".undo")
+    undo, copied_undo = path.with_suffix(".undo"), store.path.with_suffix(".undo")
     try:
         data = path.read_bytes()
         fd = os.open(store.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(data[: data.rfind(b"\n") + 1])
         if undo.is_dir() and not undo.is_symlink():
-            copy_journal(undo, store.path.with_suffix(".undo"))
+            copy_journal(undo, copied_undo)
     except OSError as error:
         store.path.unlink(missing_ok=True)
+        shutil.rmtree(copied_undo, ignore_errors=True)
         raise SessionError(f"Can't copy the session {path}: {error.strerror or error}") from None
     _named(store.path, called, old)
     info = next((info for info in list_sessions(places, cwd) if info.path == store.path), None)

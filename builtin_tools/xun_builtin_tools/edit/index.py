@@ -101,7 +101,8 @@ def copy_journal(folder: str | os.PathLike[str], to: str | os.PathLike[str]) -> 
     """
     import shutil
 
-    with open(os.path.join(folder, "index.jsonl"), "rb") as file:
+    lines: list[bytes] = []
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, "index.jsonl"), "rb") as file:
         lines = file.read().split(b"\n")
     loaded = Loaded()
     for line in lines:

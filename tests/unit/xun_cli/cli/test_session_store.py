@@ -234,6 +234,17 @@ def test_second_writer_is_told_the_process(places: Places, tmp_path: Path) -> No
     assert not path.with_suffix(".lock").exists()
 
 
+def test_copy_without_what_undo_needs(places: Places, tmp_path: Path) -> None:
+    path = saved(places, tmp_path, conversation(6))
+    (path.with_suffix(".undo") / "blobs").mkdir(parents=True)  # its index is gone
+    copy = fork_session(path, places, tmp_path)
+    assert read_session(copy.path).envelopes == read_session(path).envelopes
+    path.with_suffix(".undo").joinpath("index.jsonl").mkdir()
+    with pytest.raises(SessionError, match="Can't copy"):
+        fork_session(path, places, tmp_path)
+    assert {item.name.split(".")[0] for item in path.parent.iterdir()} == {path.stem, copy.id}
+
+
 def test_lock_of_a_dead_process_is_no_lock(places: Places, tmp_path: Path) -> None:
     path = saved(places, tmp_path, conversation(3))
     path.with_suffix(".lock").write_text("1 some-boot\n")
