@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 LINES_LIMIT, PAIRS_LIMIT = 2_000, 50_000
 """Lines, and pairs of equal lines, up to which difflib compares: its time can be their product."""
 
-STEPS_LIMIT, PART_STEPS_LIMIT = 1_500, 400
+STEPS_LIMIT, PART_STEPS_LIMIT = 700, 400
 """Lines that may differ for a comparison of the whole, and of a part between two lines that are unique."""
 
 Opcode = tuple[str, int, int, int, int]

@@ -172,11 +172,20 @@ class _Placer:
             if len(found) == 1 and hunk.old_start is not None:
                 self.drift = found[0].at - (hunk.old_start - 1)
             return found
+        facts: dict[str, Any] = {}
+        elsewhere = self.text.find(hunk.old, "exact") if hunk.needs_end and after is None else ()
+        if elsewhere:
+            facts["nearest_line"] = elsewhere[0].at + 1
+            facts["hint"] = (
+                f"It is at line {elsewhere[0].at + 1}, but the patch says that the file ends with it. Leave out "
+                "'*** End of File' or '\\ No newline at end of file', or give the lines up to the end."
+            )
         raise not_found(
             self.doc,
             hunk.old,
             "\n".join(hunk.new),
             what=self._what(index, hunk) + (" at the end of the file" if hunk.needs_end else ""),
+            **facts,
             hunk_index=index,
             patch_line=hunk.line,
             **self.facts,
@@ -218,7 +227,7 @@ class _Placer:
                     self.doc,
                     [anchor],
                     "",
-                    what=f"The anchor {cut(anchor, 80)!r} of hunk {index + 1} (line {hunk.line} of the patch)",
+                    what=f"The anchor {cut(anchor, 80)!r} (line {hunk.line} of the patch), one whole line,",
                     hunk_index=index,
                     patch_line=hunk.line,
                     **self.facts,

@@ -149,7 +149,7 @@ def splice_document(doc: Document, splices: Sequence[Splice], level: Level) -> R
     """
     changed = doc.splice(splices)
     if changed.source == doc.source:
-        raise EditError(f"The edit leaves {doc.path} as it is.", kind="noop")
+        raise EditError(f"The edit leaves {doc.path} as it is, so nothing was changed.", kind="noop")
     lines: list[list[int]] = []
     shifts: list[tuple[int, int]] = []
     added = removed = moved = counted = 0

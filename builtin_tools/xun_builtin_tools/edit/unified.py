@@ -198,7 +198,7 @@ def _finish(section: _Section) -> FilePatch:
     if old is None and new is not None:
         return _added(section.line, new, hunks, executable)
     if new is None and old is not None:
-        return FilePatch(section.line, "delete", old, hunks=hunks, verify=bool(hunks))
+        return FilePatch(section.line, "delete", old, hunks=hunks, verify=True)
     if old is None or new is None:
         raise parse_error(section.line, "both sides are /dev/null")
     action: Action = "copy" if "copy to" in section.fields else "update"

@@ -92,6 +92,8 @@ class PatchPlan:
     def _vacant(self, path: str) -> ResolvedPath:
         """Return a path at which nothing is, or where an earlier part deleted a file."""
         resolved = self._resolve(path, follow=False)
+        if path.endswith("/"):
+            raise edit_error("is_dir", f"{path} ends with a slash, so it names a folder; give the name of the file.")
         earlier = self._files.get(str(resolved.path))
         if earlier is not None:
             if earlier.action != "delete" or earlier.before.kind != "file":
@@ -207,8 +209,12 @@ class PatchPlan:
         if before.kind == "file" and before.data is not None:
             EditState.of(self._ctx.agent).check(str(resolved.path), resolved.display, before)
             _, file.removed = count_bytes(before.data, b"")
-        if item.verify and self._hunks(file, item).doc.source:
-            raise edit_error("not_found", f"{resolved.display} has more lines than the patch deletes.")
+        if item.verify and (self._hunks(file, item).doc.source if item.hunks else before.data):
+            raise edit_error(
+                "not_found",
+                f"{resolved.display} has more lines than the patch deletes, so nothing was changed. A patch of the "
+                "form '*** Begin Patch' deletes a whole file by its name.",
+            )
         file.after = ABSENT
         self._files[str(resolved.path)] = file
 
