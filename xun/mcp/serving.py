@@ -98,7 +98,11 @@ async def _call(toolbox: ToolBox, agent: Agent[Any], name: str, arguments: dict[
     outcome = await call_through_hooks(agent, toolbox, names[name], arguments)
     if outcome.result.is_err():
         return failed("\n".join((str(outcome.result.unwrap_err().error), *outcome.notes)))
-    return _answer(toolbox.get(names[name]), outcome.result.unwrap(), outcome.notes)
+    try:
+        return _answer(toolbox.get(names[name]), outcome.result.unwrap(), outcome.notes)
+    except (TypeError, ValueError) as exc:
+        # The tool ran, but its value, or an image of it, can't be sent.
+        return failed(f"The result of {name} can't be sent: {exc}")
 
 
 def _answer(tool: Function | None, given: Any, notes: Sequence[str] = ()) -> CallToolResult:

@@ -45,6 +45,11 @@ def fail() -> None:
     raise ToolError("out of paper")
 
 @box.tool
+def odd() -> object:
+    """Give what is no JSON."""
+    return object()
+
+@box.tool
 @tool_attr(approval=True, destructive=True)
 def burn() -> str:
     """Burn it."""
@@ -80,7 +85,7 @@ async def test_row_53_any_toolbox_is_served(tmp_path: Path, mode: Any):
     (tmp_path / "my_box.py").write_text(TOOLS)
     async with Client(serve(tmp_path, "--from", "my_box:box"), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert sorted(tools) == ["burn", "dot", "fail", "math_twice", "order"]
+        assert sorted(tools) == ["burn", "dot", "fail", "math_twice", "odd", "order"]
         assert tools["order"].description == "Look up an order."
         assert tools["order"].input_schema["required"] == ["number"]
         order, burn = tools["order"].annotations, tools["burn"].annotations
@@ -99,6 +104,7 @@ async def test_row_53_errors_are_results_that_say_how_to_repair(tmp_path: Path):
     async with Client(serve(tmp_path, "--from", "my_box:box")) as client:
         for name, arguments, error in [
             ("fail", {}, "out of paper"),
+            ("odd", {}, "The result of odd can't be sent"),
             ("order", {"number": "x"}, "number: input should be a valid integer"),
             ("secret", {}, "There is no tool named 'secret' here."),
             ("burn", {}, "Nobody can be asked"),
