@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xun_cli.frontend.draft import Draft
 from xun_cli.render.text import Line
 
 if TYPE_CHECKING:
+    from xun.choice import ChoiceOutcome
     from xun_cli.frontend.conversation import Conversation
     from xun_cli.frontend.notify import Notifier
+    from xun_cli.session.session import Session
 
 TWICE = 2.0
 """Seconds within which a second Ctrl-C leaves, and for which a passing remark stays."""
+
+MOMENT = 0.3
+"""Seconds for which leaving waits for the end of a turn before it asks."""
 
 MODES = ("ask", "plan", "auto-edit")
 
@@ -141,9 +147,10 @@ class ConversationActions:
         if session is None or not session.running:
             self._terminal.finish(0)
         else:
-            self._conversation.spawn(self._ask_to_leave())
+            self._conversation.spawn(self._ask_to_leave(session))
 
-    async def _ask_to_leave(self) -> None:
+    async def _ask_to_leave(self, session: Session) -> None:
+        """Ask, unless the turn is over in a moment; a turn that ends meanwhile leaves nothing to ask about."""
         from uuid import uuid4
 
         from xun.choice import ChoiceRequest, Option
@@ -155,9 +162,22 @@ class ConversationActions:
             options=(Option(True, "Leave", "l"), Option(False, "Stay", "s")),
             default=False,
         )
-        outcome = await self._conversation.own.ask(request)
-        if outcome is not None and outcome.choice is True:
-            self._conversation.finish(0)
+        idle = asyncio.ensure_future(session.wait_idle())
+        answer: asyncio.Future[ChoiceOutcome[Any] | None] | None = None
+        try:
+            if (await asyncio.wait([idle], timeout=MOMENT))[0]:
+                self._conversation.finish(0)
+                return
+            answer = asyncio.ensure_future(self._conversation.own.ask(request))
+            await asyncio.wait([idle, answer], return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done() and self._conversation.own.withdraw(request.id):
+                self._hint.say("The turn is over. Ctrl-D leaves.")
+            elif (outcome := await answer) is not None and outcome.choice is True:
+                self._conversation.finish(0)
+        finally:
+            for waiting in (idle, answer):
+                if waiting is not None:
+                    waiting.cancel()
 
     def recall_queued(self) -> bool:
         """Take the last queued message back into the composer."""

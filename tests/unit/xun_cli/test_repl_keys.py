@@ -150,6 +150,22 @@ async def test_a_session_that_was_killed_in_a_turn_goes_on_at_rest(tmp_path: Pat
         await sheet.shows("○ the rest")
 
 
+async def test_leaving_asks_only_while_a_turn_runs(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("slow\r")
+        await sheet.shows("tick 1")
+        await sheet.press("\x04")
+        await sheet.shows("Leave and end it?")
+        sheet.session.interrupt()
+        await sheet.shows("The turn is over. Ctrl-D leaves.")
+        await sheet.until(lambda: sheet.repl.dialog.request is None)
+        await sheet.press("slow\r")
+        await sheet.until(lambda: sheet.session.running)
+        await sheet.press("\x04")
+        sheet.session.interrupt()  # it ends in the same moment
+        await sheet.until(sheet.ended.done)
+
+
 async def test_up_brings_back_what_was_sent(tmp_path: Path) -> None:
     async with running(tmp_path) as sheet:
         await sheet.press("hello\r")
