@@ -47,7 +47,7 @@ def folders(path: str) -> bool:
 
 def finding(file: str, places: Places, cwds: tuple[str, ...]) -> str | None:
     """Return what makes *file*, which a listed name runs, run or fetch something else in one of *cwds*, or None."""
-    folder, name = os.path.split(file)
+    folder, _, name = file.rpartition("/")
     if not folder.endswith(_FOLDERS):
         return None
     try:

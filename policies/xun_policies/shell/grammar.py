@@ -126,7 +126,7 @@ class Parsed:
 
 
 class _Parser:
-    __slots__ = ("at", "commands", "depth", "exact", "pieces", "problem", "redirection", "text", "tokens")
+    __slots__ = ("at", "commands", "depth", "exact", "negates", "pieces", "problem", "redirection", "text", "tokens")
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -138,6 +138,7 @@ class _Parser:
         self.problem: Problem | None = None
         self.exact = True
         self.redirection: Problem | None = None
+        self.negates = "!" in text
 
     def fail(self, reason: str, token: Token | None = None, rule: str = "syntax") -> None:
         problem = Problem(rule, reason)
@@ -224,7 +225,7 @@ class _Parser:
         return token
 
     def _pipeline(self) -> Pipeline:
-        negated = self._negation()
+        negated = self.negates and self._negation()
         result = Pipeline(self._command(), negated)
         while self._peek() == "|":
             self._take_operator()
