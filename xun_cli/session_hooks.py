@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from xun.agent.outcome import as_text
 from xun.errors import CancelledError
 from xun.events import Notice, TurnCompleted
 from xun_cli.hook_process import HookOutcome, run_hook
@@ -138,7 +139,7 @@ class SessionHooks:
         call.denied = earlier
 
     async def _after(self, agent: Agent[Any], call: HookedCall, result: Any) -> None:
-        text = result.value_str() if result.is_ok() else str(result.unwrap_err())
+        _, text, _ = as_text(result)
         values = {
             "agent": agent.name,
             "call_id": call.id,

@@ -301,6 +301,19 @@ async def test_the_other_points(places, work, start, tmp_path):
     assert json.loads(lines[2])["stop"] == "done" and json.loads(lines[0])["session"] == session.id
 
 
+async def test_a_hook_after_a_call_gets_what_the_model_reads(places, work, start, tmp_path):
+    hooks(places, after_tool=f"cat >> {tmp_path / 'log'}")
+    read = {"tool_calls": [{"name": "read_file", "arguments": {"path": name}} for name in ("a.txt", "none.txt")]}
+    (work / "a.txt").write_text("hello\n")
+    session = start(read, {"text": "done"})
+    events = await ask(session, "go")
+    shown = {event.call_id: event.content for event in events if event.type == "tool.completed"}
+    await session.close()
+    got = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert {item["call_id"]: item["result"] for item in got} == shown and len(shown) == 2
+    assert {item["status"] for item in got} == {"ok", "error"}
+
+
 async def test_a_projects_hooks_and_servers_need_trust_and_do_not_replace_ones_own(places, work, start, tmp_path):
     canary = tmp_path / "canary"
     own = "grep -q own && exit 1; exit 0"
