@@ -24,7 +24,7 @@ def write_report(places: Places, error: BaseException, credentials: Credentials 
     from xun_cli._version import __version__
 
     text = "".join(traceback.format_exception(error))
-    for value in credentials.all_values() if credentials else []:
+    for value in credentials.known_values() if credentials else []:
         text = text.replace(value, "***")
     head = f"xun {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
     path = places.crash_dir / (time.strftime("%Y%m%d-%H%M%S") + f"-{type(error).__name__}.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _SHORTEST = 8
+_SHORTEST_ENCODED = 16
 
 
 class KeyMask(logging.Filter):
@@ -43,7 +45,19 @@ def hidden_keys(settings: Settings) -> tuple[str, ...]:
     One of a few characters is no key: it would be found in ordinary words.
     """
     known = settings.credentials.known_values() if settings.credentials is not None else []
-    return tuple(sorted({key for key in known if len(key) >= _SHORTEST}, key=len, reverse=True))
+    keys = {key for key in known if len(key) >= _SHORTEST}
+    return tuple(sorted(keys.union(*map(_encoded, keys)), key=len, reverse=True))
+
+
+def _encoded(key: str) -> set[str]:
+    """Return what *key* looks like inside something in Base64, as a header for a login is, wherever it stands there."""
+    forms = set()
+    for shift in range(3):
+        data = b"\0" * shift + key.encode("utf-8", "replace")
+        # The first and the last characters also hold bits of what is before and behind.
+        text = base64.b64encode(data[: len(data) // 3 * 3]).decode("ascii")[4 if shift else 0 :]
+        forms |= {text, text.replace("+", "-").replace("/", "_")}
+    return {form for form in forms if len(form) >= _SHORTEST_ENCODED}
 
 
 def log_events(session: Session, settings: Settings) -> None:

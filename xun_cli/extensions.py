@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xun.errors import ConfigError
+from xun.errors import ConfigError, ToolError
 from xun.events import Notice
 from xun_cli.mcp_servers import McpServers
 from xun_cli.session_hooks import SessionHooks
@@ -73,7 +74,9 @@ class Extensions:
                 problems.append(f"The skills in {short(folder)} are left out: {exc}")
         box.pop(SKILL_TOOL)
         if self.skills:
-            box.with_skills(*folders)
+            from xun.tools.skills import skill_tool
+
+            box.register(skill_tool(folders, check=lambda folder: _require_trusted(places, cwd, folder)))
         self.problems += [problem for problem in problems if problem not in self.problems]
         return problems
 
@@ -86,6 +89,17 @@ def _found(folder: Path, others: dict[str, Skill]) -> dict[str, Skill]:
         if name in others:
             raise ConfigError(f"there is a skill named {name!r} in {short(others[name].folder)} already")
     return found
+
+
+def _require_trusted(places: Places, cwd: Path, folder: Path) -> None:
+    """Return when the skill in *folder* is still what was trusted: files can change while a session runs."""
+    from xun_cli.trust import trusted_project
+
+    if not folder.is_relative_to(os.path.realpath(places.config)) and trusted_project(places, cwd) is None:
+        raise ToolError(
+            f"The skill in {short(folder)} is not loaded: what comes with the project changed since the person trusted "
+            "it. It counts again once they have trusted it anew, at the next start."
+        )
 
 
 def skill_folders(places: Places, cwd: Path) -> list[Path]:

@@ -100,7 +100,7 @@ def read_credentials(path: Path) -> dict[str, str]:
         ConfigError: Others can read the file, it is a link, or it is damaged.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | NOFOLLOW)
+        fd = os.open(path, os.O_RDONLY | NOFOLLOW | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

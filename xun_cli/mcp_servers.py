@@ -109,9 +109,11 @@ class ServerState:
     @property
     def where(self) -> str:
         """The command or address, without what may be a secret."""
+        from xun_cli.session.redaction import redact
+
         if self.entry.get("url"):
-            return str(self.entry["url"]).partition("?")[0]
-        return " ".join([str(self.entry.get("command", "")), *map(str, self.entry.get("args", ()))])
+            return redact(str(self.entry["url"]).partition("?")[0])
+        return redact(" ".join([str(self.entry.get("command", "")), *map(str, self.entry.get("args", ()))]))
 
 
 class McpServers:

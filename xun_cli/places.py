@@ -5,10 +5,13 @@ All folders are 0700 and all files 0600: they hold source code, commands and ans
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags for opening a file of ours: never through a link, never for a child."""
@@ -135,6 +138,22 @@ def private_dir(path: Path, root: Path) -> Path:
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
     return path
+
+
+def open_plain(path: Path | str) -> BinaryIO:
+    """Open a file for reading; what has its name and is none, as a pipe that nobody writes, is not waited for.
+
+    Raises:
+        OSError: It is missing, not readable, or no regular file.
+    """
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(fd, "rb")
+    os.close(fd)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "Not a regular file", str(path))
 
 
 def write_private(path: Path, data: bytes, *, durable: bool = True) -> None:

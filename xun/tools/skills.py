@@ -76,9 +76,13 @@ def find_skills(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Skill]:
 
 
 def skill_tool(
-    folders: Iterable[str | os.PathLike[str]], allowed: Collection[str] | None = None
+    folders: Iterable[str | os.PathLike[str]],
+    allowed: Collection[str] | None = None,
+    check: Callable[[Path], None] = lambda folder: None,
 ) -> Callable[..., dict[str, Any]]:
     """Make the tool ``skill`` for the skills in *folders*; *allowed* names those that may be loaded, None for all.
+
+    *check* gets the folder of a skill each time before it is loaded, and raises `ToolError` when it may not be now.
 
     Raises:
         ConfigError: As `find_skills` says.
@@ -91,6 +95,7 @@ def skill_tool(
         if name is None:
             return {"skills": [{"name": item.name, "description": item.description} for item in shown.values()]}
         if name in shown:
+            check(shown[name].folder)
             return _load(shown[name])
         known = ", ".join(shown) or "none"
         if name in skills:

@@ -15,7 +15,7 @@ from xun.errors import ConfigError
 from xun_cli.commands.arguments import BadArguments
 from xun_cli.commands.output import CommandResult, said, table, text
 from xun_cli.commands.registry import CommandContext, Registry, SlashCommand
-from xun_cli.places import Places
+from xun_cli.places import Places, open_plain
 
 MAX_BYTES = 100_000
 """Bytes of one file."""
@@ -98,7 +98,7 @@ def _users(folder: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
         return
     for path in sorted(folder.glob("*.md")):
         try:
-            with path.open("rb") as file:
+            with open_plain(path) as file:
                 yield path, file.read(MAX_BYTES + 1)
         except OSError as exc:
             problems.append(f"{path}: can't be read: {exc.strerror}.")

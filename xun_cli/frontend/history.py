@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from xun_cli.places import open_plain
+
 KEPT = 1_000
 """Inputs that are offered again."""
 
@@ -45,7 +47,7 @@ class InputHistory:
         if self._path is None:
             return []
         try:
-            with self._path.open("rb") as file:
+            with open_plain(self._path) as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
                 rows = file.read().split(b"\n")
         except OSError:

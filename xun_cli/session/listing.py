@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from xun.events import SessionStarted, TurnStarted
-from xun_cli.places import Places, write_private
+from xun_cli.places import Places, open_plain, write_private
 from xun_cli.session import lines
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.lock import FileLock, SessionBusy, SessionError
@@ -104,9 +104,14 @@ def _info_path(path: Path) -> Path:
     return path.with_suffix(".info")
 
 
+def _read_plain(path: Path) -> bytes:
+    with open_plain(path) as file:
+        return file.read()
+
+
 def _read_info(path: Path) -> tuple[Summary | None, int]:
     try:
-        data = json.loads(_info_path(path).read_bytes())
+        data = json.loads(_read_plain(_info_path(path)))
         size = data.pop("size")
         summary = Summary(**data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -117,7 +122,7 @@ def _read_info(path: Path) -> tuple[Summary | None, int]:
 
 
 def _ends(path: Path, size: int) -> Iterator[Envelope]:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         head = file.read(_WINDOW)
         if size > _WINDOW:
             head += file.readline(_FIRST_LINE)

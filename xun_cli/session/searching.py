@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from xun.events import ContextAdded, Event, MessageCompleted, Steer, ToolStarted, TurnStarted
+from xun_cli.places import open_plain
 from xun_cli.session import lines
 from xun_cli.session.listing import SessionInfo
 
@@ -57,7 +58,7 @@ def _in_session(info: SessionInfo, text: str) -> Iterator[Hit]:
     words = [word.encode() for word in re.findall(r"\w+", text)]
     count = 0
     try:
-        with info.path.open("rb") as file:
+        with open_plain(info.path) as file:
             for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
                 folded = line if not words else line.decode("utf-8", "replace").casefold().encode()
                 if not all(word in folded for word in words) or (hit := _in_line(info, line, text)) is None:

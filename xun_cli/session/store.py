@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from xun.events import STORED, SessionEnded, SessionStarted
-from xun_cli.places import NOFOLLOW, Places, private_dir
+from xun_cli.places import NOFOLLOW, Places, open_plain, private_dir
 from xun_cli.session import lines
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.listing import SessionInfo, Summary, delete_session, find, latest, list_sessions, prune
@@ -313,7 +313,7 @@ class SessionStore:
 
 
 def _between(path: Path, holes: list[Hole]) -> Iterator[bytes]:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         at = 0
         for hole in [*holes, Hole(path.stat().st_size, b"", b"")]:
             file.seek(at)
@@ -346,7 +346,7 @@ def read_session(path: Path) -> LoadedSession:
     loaded = LoadedSession()
     offset = 0
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             for number, line in enumerate(file, 1):
                 _read_line(loaded, path, number, line, offset)
                 offset += len(line)
