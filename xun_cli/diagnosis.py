@@ -215,9 +215,9 @@ def _endpoint(where: str, settings: Settings, model: str) -> Check:
     from xun.models.catalog import list_models
 
     credentials = settings.credentials or Credentials()
-    key, _ = credentials.find(settings.provider.base_url, settings.provider.api_key_env)
+    key, source = credentials.find(settings.provider.base_url, settings.provider.api_key_env)
     try:
-        names = asyncio.run(list_models(where, key or None, ENDPOINT_SECONDS))
+        names = asyncio.run(list_models(where, key or None, ENDPOINT_SECONDS, key_source=source))
     except XunError as error:
         return Check("endpoint", "bad", str(error))
     if model and names and model not in names:

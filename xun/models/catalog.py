@@ -110,8 +110,10 @@ def model_names(body: bytes | str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(item["id"] for item in items if item["id"]))
 
 
-async def list_models(base_url: str, api_key: str | None = None, timeout: float = 10.0) -> tuple[str, ...]:
-    """Return the names that ``/models`` of *base_url* lists; *timeout* in seconds.
+async def list_models(
+    base_url: str, api_key: str | None = None, timeout: float = 10.0, *, key_source: str = "the entered key"
+) -> tuple[str, ...]:
+    """Return the names that ``/models`` of *base_url* lists; *timeout* in seconds, *key_source* for messages.
 
     Raises:
         ConfigError: The URL is not usable.
@@ -120,7 +122,7 @@ async def list_models(base_url: str, api_key: str | None = None, timeout: float 
     import asyncio
 
     url = checked_base_url(base_url)
-    where = Address(url, key_source="the entered key" if api_key else "", secrets=(Secret(api_key or ""),))
+    where = Address(url, key_source=key_source if api_key else "", secrets=(Secret(api_key or ""),))
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout + 1):
             return await asyncio.to_thread(_fetch, where, api_key, timeout)

@@ -199,6 +199,8 @@ def _missing_text(said: str, where: Endpoint) -> str:
     text = f"{where.base_url} does not know {named} (404){said}"
     if not where.base_url.rstrip("/").endswith("/v1"):
         text += "; base URLs of most servers end in /v1"
+    elif where.model:
+        text += "; choose another with /model (/models lists them)"
     return text
 
 

@@ -140,6 +140,11 @@ async def test_a_list_is_read_with_the_key():
         assert await list_models(server.base_url, KEY) == ("b", "a")
 
 
+async def test_the_source_of_a_key_that_is_refused_is_named():
+    with FakeModelServer(api_key=KEY) as server, pytest.raises(ModelError, match="the key from THE_KEY"):
+        await list_models(server.base_url, "sk-other-0123456789", key_source="THE_KEY")
+
+
 async def refused(server, api_key=KEY, timeout=5.0):
     with pytest.raises(ModelError) as caught:
         await list_models(server.base_url, api_key, timeout)
