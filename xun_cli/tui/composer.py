@@ -19,6 +19,7 @@ from xun_cli.render.safe import hides_something
 from xun_cli.tui.keys import key_name
 from xun_cli.tui.line_keys import LineKeys
 from xun_cli.tui.recall import Recall
+from xun_cli.tui.thumb import ThinScrollBar
 
 PASTE_GUARD = 0.3
 """Seconds after a paste in which Enter runs no command: faster than a person who has read it."""
@@ -52,6 +53,10 @@ class Input(TextArea):
         plain = TextAreaTheme("xun", cursor_style=Style(reverse=True), selection_style=Style(reverse=True))
         self.register_theme(plain)
         self.theme = "xun"
+
+    def on_mount(self) -> None:
+        """Draw a thin scrollbar."""
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
 
     async def _on_key(self, event: events.Key) -> None:
         bound = self._bindings.key_to_bindings.get(event.key, ())

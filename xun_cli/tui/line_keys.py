@@ -8,13 +8,8 @@ if TYPE_CHECKING:
     from textual.widgets import TextArea
 
 _MOVES = {"escape b": "cursor_word_left", "escape f": "cursor_word_right", "c-f": "cursor_right"}
-_CUTS = {
-    "c-w": "delete_word_left",
-    "escape backspace": "delete_word_left",
-    "escape d": "delete_word_right",
-    "c-u": "delete_to_start_of_line",
-    "c-k": "delete_to_end_of_line",
-}
+_CUTS = {"c-w": "word_left", "escape backspace": "word_left", "escape d": "word_right", "c-u": "", "c-k": ""}
+_ENDS = {"home": 0, "c-a": 0, "end": 1, "c-e": 1}
 _TO_THE_LEFT = frozenset({"c-w", "escape backspace", "c-u"})
 
 
@@ -34,6 +29,8 @@ class LineKeys:
         goes_on, self._goes_on = self._goes_on, name in _CUTS
         if name in _CUTS:
             self._remove(name, goes_on)
+        elif name in _ENDS:
+            self._area.move_cursor(self._line()[_ENDS[name]])
         elif name in _MOVES:
             getattr(self._area, f"action_{_MOVES[name]}")()
         elif name == "c-y":
@@ -43,14 +40,22 @@ class LineKeys:
             return name.startswith("escape ")
         return True
 
+    def _line(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the two ends of the line; Textual's keys know only those of the row on the screen."""
+        row = self._area.cursor_location[0]
+        return (row, 0), (row, len(self._area.document.get_line(row)))
+
     def _remove(self, name: str, goes_on: bool) -> None:
         """Cut what *name* says; cuts right behind each other are one."""
         area = self._area
         before, at = area.text, area.cursor_location
-        if name == "c-k" and area.cursor_at_end_of_line:
+        start, end = self._line()
+        if name == "c-k" and at == end:
             area.action_delete_right()  # the newline, as in a shell's editor
+        elif name in ("c-u", "c-k"):
+            area.delete(*((start, at) if name == "c-u" else (at, end)), maintain_selection_offset=False)
         else:
-            getattr(area, f"action_{_CUTS[name]}")()
+            getattr(area, f"action_delete_{_CUTS[name]}")()
         after = area.text
         if after == before:
             return

@@ -15,6 +15,8 @@ Screen { layers: base over; overflow: hidden; }
     padding: 0 0 0 1;
     overflow-x: hidden;
     overflow-y: scroll;
+}
+#transcript, #composer, #field {
     scrollbar-size-vertical: 1;
     scrollbar-color: ansi_bright_black;
     scrollbar-color-hover: ansi_bright_black;
@@ -36,7 +38,6 @@ Screen { layers: base over; overflow: hidden; }
     padding: 0;
     border: none;
     overflow-x: hidden;
-    scrollbar-size-vertical: 1;
 }
 Input .text-area--placeholder, Composer .text-area--placeholder { color: ansi_default; text-style: dim; }
 #over { layer: over; width: 100%; height: 100%; display: none; }

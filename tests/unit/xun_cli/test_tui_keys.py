@@ -251,3 +251,8 @@ async def test_words_by_alt_and_what_was_cut_comes_back(tmp_path: Path) -> None:
         assert composer.text == ""
         await sheet.press("ctrl+y")
         assert composer.text == "a\nb"
+        composer.put("word " * 40)
+        await sheet.press("home", "ctrl+e", "ctrl+a")
+        assert composer.cursor_location == (0, 0), "of the line, not of the row"
+        await sheet.press("end", "ctrl+u")
+        assert composer.text == ""
