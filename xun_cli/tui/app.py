@@ -161,6 +161,11 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         """Something was selected with the mouse."""
         self.face.text_selected(self.screen.get_selected_text() or "")
 
+    def repaint(self) -> None:
+        """Draw every part again, as in other colours."""
+        for widget in self.screen.walk_children():
+            widget.refresh()
+
     # -- the terminal ---------------------------------------------------------------------------
 
     def write_raw(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from xun_cli.frontend.threads import in_thread
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
 from xun_cli.render.text import Line, ansi
+from xun_cli.render.theme import theme_for
 from xun_cli.render.transcript import Transcript
 from xun_cli.tui.completing import Completing
 from xun_cli.tui.doing import Doing
@@ -67,7 +69,7 @@ class Face:
         self.conversation = carried.conversation
         self.transcript = self._new_transcript(self._columns)
         self.hint = Hint(clock, self.refresh)
-        ui = settings.ui
+        ui, self.hints = settings.ui, settings.ui.hints
         self.notifier = Notifier(ui.notify, ui.notify_when, app.write_raw, reports=False)
         self.overlay = Overlay(app, self.refresh)
         self.views = Viewing(self, self.overlay, self.conversation, settings)
@@ -127,7 +129,8 @@ class Face:
 
     def farewell(self) -> str:
         """Return the last line to print."""
-        return ansi(farewell(self.conversation.session), self._app.painter.color)
+        painter = self._app.painter
+        return ansi(farewell(self.conversation.session), painter.color, painter.theme)
 
     def _new_transcript(self, columns: Callable[[], int]) -> Transcript:
         return Transcript(columns, clock=self._clock, animated=self._settings.ui.animations)
@@ -276,11 +279,6 @@ class Face:
             dialog.key(str(at + 1))
 
     @property
-    def hints(self) -> bool:
-        """Whether an empty composer says what can be typed."""
-        return self._settings.ui.hints
-
-    @property
     def copies_on_select(self) -> bool:
         """Whether selected text goes to the clipboard at once."""
         return self._settings.ui.copy_on_select
@@ -331,6 +329,8 @@ class Face:
         """Bring every part up to date; what has not changed costs nothing."""
         self._dirty = False
         if self._alive and self._app.is_running and not self._app.lent:
+            if self._app.painter.use(theme_for(self._settings.ui.theme, os.environ)):
+                self._app.repaint()
             self.drawing.paint()
 
     async def _read_branch(self) -> None:

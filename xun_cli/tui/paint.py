@@ -29,6 +29,14 @@ class Painter:
         self.theme, self.color = theme, color
         self._styles: dict[str, Style] = {}
 
+    def use(self, theme: Theme) -> bool:
+        """Use *theme* from now on; returns whether it is another one, and everything is to be drawn again."""
+        if theme is self.theme:
+            return False
+        self.theme = theme
+        self._styles.clear()
+        return True
+
     def style(self, words: str) -> Style:
         """Return the style that *words* stand for."""
         found = self._styles.get(words)

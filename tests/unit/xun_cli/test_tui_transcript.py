@@ -232,3 +232,18 @@ async def test_the_open_transcript_goes_on_with_the_turn_and_with_the_next_one(t
         await sheet.press("q")
         await sheet.gone("q back")
         assert "Said next." in sheet.screen()
+
+
+async def test_another_theme_is_seen_at_once(tmp_path: Path) -> None:
+    settings = Settings()
+    async with full_screen(tmp_path, settings) as sheet:
+
+        def mark() -> str | None:
+            strips = sheet.app.screen._compositor.render_strips()
+            segments = [segment for strip in strips for segment in strip if segment.text.startswith("› ")]
+            return segments[0].style.color.name if segments[0].style and segments[0].style.color else None
+
+        await sheet.until(lambda: mark() == "cyan")
+        settings.ui.theme = "light-safe"  # as /theme does
+        sheet.app.face.refresh()
+        await sheet.until(lambda: mark() == "blue")
