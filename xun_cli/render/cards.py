@@ -210,6 +210,8 @@ def _value_text(call: Call) -> str:
     if done is None:
         return ""
     result = done.result if done.ok and isinstance(done.result, dict) else {}
+    if "stdout" in result:
+        return ""  # a command that printed nothing
     if isinstance(result.get("text"), str):
         return str(result["text"])
     if isinstance(result.get("paths"), list):

@@ -157,3 +157,12 @@ def test_lines_too_long_are_skipped_and_the_next_one_is_read() -> None:
     got, answers = asyncio.run(body())
     assert got == [{"method": "hello"}, None]
     assert [json.loads(line)["error"]["code"] for line in answers] == [-32600]
+
+
+def test_a_command_that_printed_nothing_shows_its_head_alone() -> None:
+    updates = Updates("/work")
+    updates.of(ToolStarted(agent="main", call_id="c", tool="bash", args={"command": "true"}))
+    result = {"stdout": "", "stderr": "", "returncode": 0, "duration": 0.1, "truncated": False}
+    (done,) = updates.of(ToolCompleted(agent="main", call_id="c", tool="bash", result=result))
+    text = done.content[0].content.text  # type: ignore[union-attr]
+    assert "exit 0" in text and "stdout" not in text
