@@ -13,7 +13,6 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.events import Error, Event, MessageCompleted, SessionStarted, TurnCompleted
@@ -25,6 +24,7 @@ from xun_cli.session.lines import out_line, to_line
 from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
+    from xun_cli.last_file import LastFile
     from xun_cli.session.session import Session
 
 OK, FAILED, NOT_CONFIGURED, DENIED, LIMIT, SCHEMA, RETRY = 0, 1, 3, 4, 5, 6, 75
@@ -43,19 +43,32 @@ def run_headless(options: StartOptions, settings: Settings, prompt: Prompt, buil
 
     Raises:
         ConfigError: The session can't be built.
+        UsageError: The file of ``--last`` can't be written.
     """
+    last = _last_file(options.last) if options.last else None
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    with asyncio.Runner() as runner:
-        return runner.run(HeadlessRun(options, settings, prompt).run(build))
+    try:
+        with asyncio.Runner() as runner:
+            return runner.run(HeadlessRun(options, settings, prompt, last).run(build))
+    finally:
+        if last is not None:
+            last.close()
+
+
+def _last_file(path: str) -> LastFile:
+    from xun_cli.last_file import LastFile
+
+    return LastFile(path)
 
 
 class HeadlessRun:
     """One run: what came out of it so far, and how it will end."""
 
-    def __init__(self, options: StartOptions, settings: Settings, prompt: Prompt) -> None:
+    def __init__(self, options: StartOptions, settings: Settings, prompt: Prompt, last: LastFile | None = None) -> None:
         self._options = options
+        self._last_file = last
         self._prompt = prompt
         self._settings = settings
         self._session: Session | None = None
@@ -198,9 +211,9 @@ class HeadlessRun:
         self._answer = text
         if self._options.output == "text" and text:
             self._write(answer_text(text, terminal=sys.stdout.isatty()))
-        if self._options.last:
+        if self._last_file is not None:
             try:
-                Path(self._options.last).write_text(text, encoding="utf-8", errors="replace")
+                self._last_file.write(text)
             except OSError as error:
                 _warn(f"--last {self._options.last}: can't be written: {error.strerror}")
 

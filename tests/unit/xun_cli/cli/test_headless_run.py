@@ -281,6 +281,22 @@ def test_last_file_holds_the_answer(folder: Path) -> None:
     assert (folder / "out.txt").read_text() == "the answer"
 
 
+def test_last_file_follows_no_link_that_a_command_left(folder: Path) -> None:
+    outside = folder.parent / "outside"
+    link = {"tool_calls": [{"name": "bash", "arguments": {"command": f"ln -s {outside} out.txt"}}]}
+    model = script(folder, [link, {"text": "the answer"}])
+    done = run(folder, "-p", "--last", "out.txt", "--auto-confirm", "--model", model, "x")
+    assert (done.returncode, (folder / "out.txt").read_text()) == (0, "the answer")
+    assert not (folder / "out.txt").is_symlink() and not outside.exists()
+
+
+def test_last_file_that_can_not_be_written_is_told_before_anything_runs(folder: Path) -> None:
+    done = run(folder, "-p", "--last", "none/out.txt", "--model", script(folder, [{"text": "x"}]), "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--last none/out.txt: can't be written: No such file or directory" in done.stderr
+    assert stored(folder) == []
+
+
 def test_resume_goes_on(folder: Path) -> None:
     run(folder, "-p", "--model", script(folder, [{"text": "one"}]), "first")
     done = run(folder, "-p", "-c", "--model", script(folder, [{"text": "two"}]), "second")
