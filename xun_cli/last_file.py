@@ -24,8 +24,8 @@ class LastFile:
     def __init__(self, path: str) -> None:
         self._path = path
         self._special: tuple[int, int, int] | None = None
-        real = Path(os.path.realpath(path))
         try:
+            real = Path(os.path.realpath(path))
             try:
                 found = os.stat(path)
             except FileNotFoundError:
