@@ -160,9 +160,16 @@ class Judge:
             if targets is None:
                 return Judgement(False, "path", "cd is free for one plain folder inside the workspace")
         else:
-            problem = apply(rule, Call(rest, self._places, cwds, shown))
+            call = Call(rest, self._places, cwds, shown)
+            problem = apply(rule, call)
             if problem is not None:
                 return Judgement(False, problem.rule, f'built-in prefix "{shown}", but its guard: {problem.reason}')
+            for name in call.runs:
+                if name in self._policy.excluded:
+                    return Judgement(False, "excluded", f'built-in prefix "{name}" is excluded in this session')
+                finding = self._lookup.finding(name)
+                if finding is not None:
+                    return Judgement(False, "lookup", finding)
         return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True)
 
     def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool) -> Judgement:
@@ -189,10 +196,8 @@ class Judge:
         """Return which program the repository could make git run."""
         if name != "git" or not self._scope.git_probe:
             return None
-        return next((found for cwd in cwds if (found := self._probed(cwd)) is not None), None)
-
-    def _probed(self, cwd: str) -> str | None:
-        return gitprobe.finding(cwd, self._places, self._scope.home)
+        found = (gitprobe.finding(cwd, self._places, self._scope.home) for cwd in cwds)
+        return next((one for one in found if one is not None), None)
 
     def _more_than_it_says(self, name: str, cwds: Cwds) -> str:
         """Return what else a person has to know of a command that is asked about."""

@@ -71,13 +71,15 @@ class Call:
         cwds: The folders that the command may run in.
         named: The command shows only the names of its operands.
         rule: The name of the rule, for what is said of an option.
+        runs: The listed commands that this one runs in turn, filled by a check.
     """
 
-    __slots__ = ("cwds", "named", "places", "rule", "words")
+    __slots__ = ("cwds", "named", "places", "rule", "runs", "words")
 
     def __init__(self, words: Sequence[Word], places: Places, cwds: tuple[str, ...], rule: str = "") -> None:
         self.named = False
         self.rule = rule
+        self.runs: list[str] = []
         self.words = words
         self.places = places
         self.cwds = cwds

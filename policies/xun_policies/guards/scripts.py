@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xun_policies.guards.effects import effects
 from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, links_out
+from xun_policies.guards.rules import NOT_FREE, Rule, apply, links_out
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 
@@ -53,6 +54,13 @@ _SED_LABEL = re.compile(r"[ \t]*[A-Za-z0-9_]{0,32}[ \t]*(?=[;\n]|\Z)")
 _SED_END = re.compile(r"[ \t]*(?:[;\n]|(?=\})|\Z)")
 
 
+_FIND_RUNS = wordset(
+    "cat head tail wc ls stat file du grep nl sha256sum sha1sum md5sum basename dirname realpath readlink"
+)
+"""What -exec may run: listed names whose every operand is a path or a pattern, and that read no further program."""
+_FIND_BRANCHES = wordset("-o -or , ! -not ( )")
+
+
 def find(rule: Rule, call: Call) -> Problem | None:
     """Starting points inside, then tests and printing only. No end-of-options mark exists."""
     words = call.words
@@ -63,11 +71,23 @@ def find(rule: Rule, call: Call) -> Problem | None:
         if problem is not None:
             return problem
         index += 1
-    if follows:
-        problem = links_out(words[first:index], call)
+    starts, expression = words[first:index], words[index:]
+    if follows or _opens_links(expression):
+        problem = links_out(starts, call)
         if problem is not None:
             return problem
-    return _find_expression(words[index:], call)
+    return _find_expression(expression, call, starts or [Word(".", 0, 0)])
+
+
+def _opens_links(expression: Sequence[Word]) -> bool:
+    """Tell whether -exec may get a link, which is followed then: not behind ``-type f`` in a plain row of tests."""
+    texts = [word.text for word in expression]
+    if "-exec" not in texts:
+        return False
+    if not _FIND_BRANCHES.isdisjoint(texts):
+        return True
+    before = texts[: texts.index("-exec")]
+    return ("-type", "f") not in pairwise(before)
 
 
 def _find_options(words: Sequence[Word]) -> tuple[int, bool]:
@@ -79,7 +99,7 @@ def _find_options(words: Sequence[Word]) -> tuple[int, bool]:
     return index, follows
 
 
-def _find_expression(words: Sequence[Word], call: Call) -> Problem | None:
+def _find_expression(words: Sequence[Word], call: Call, starts: Sequence[Word]) -> Problem | None:
     index = 0
     while index < len(words):
         word = words[index]
@@ -88,6 +108,15 @@ def _find_expression(words: Sequence[Word], call: Call) -> Problem | None:
             return Problem("glob", f"{text} may become several words, which find takes as actions")
         index += 1
         if text in _FIND_PLAIN:
+            continue
+        if text == "-exec":
+            end = _exec_end(words, index)
+            problem = _executed(words[index:end], call, starts)
+            if problem is None and end == len(words):
+                problem = Problem(NOT_FREE, "-exec needs a ; at its end")
+            if problem is not None:
+                return problem
+            index = end + 1
             continue
         is_path = _FIND_PATH.fullmatch(text) is not None
         if not is_path and text not in _FIND_TEXT and not _FIND_TIME.fullmatch(text):
@@ -104,6 +133,36 @@ def _find_expression(words: Sequence[Word], call: Call) -> Problem | None:
                 return problem
         index += 1
     return None
+
+
+def _exec_end(words: Sequence[Word], index: int) -> int:
+    """Return where the ``;`` or the ``+`` of an -exec that begins at *index* stands."""
+    for at in range(index, len(words)):
+        if words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}"):
+            return at
+    return len(words)
+
+
+def _executed(words: Sequence[Word], call: Call, starts: Sequence[Word]) -> Problem | None:
+    """Return why *words*, a command that find runs for what it found below *starts*, are not free."""
+    # The table is made of rules whose checks are in this module.
+    from xun_policies import defaults
+
+    name = words[0].text if words else ""
+    found = defaults.find((name,))
+    if name not in _FIND_RUNS or found is None:
+        return Problem(NOT_FREE, "-exec runs a program" if not name else f"-exec runs {name}")
+    arguments: list[Word] = []
+    for word in (*starts, *words[1:]):
+        if word.glob:
+            return Problem("glob", f"{word.text} may become several words")
+    for word in words[1:]:
+        if "{}" in word.text and word.text != "{}":
+            return Problem(NOT_FREE, f"the name of a file in {word.text} may mean something else there")
+        # A name that find prints begins with the place where it started: never with a dash, and never outside.
+        arguments += starts if word.text == "{}" else [word]
+    call.runs.append(name)
+    return apply(found, Call(arguments, call.places, call.cwds, name))
 
 
 def _script_and_files(found: Arguments, names: tuple[str, ...]) -> tuple[list[str], list[Word]]:
