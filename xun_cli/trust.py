@@ -52,7 +52,8 @@ def _less(value: Any, now: Any) -> bool:
 
 TIGHTENING: dict[str, Callable[[Any, Any], bool]] = {
     "mode": lambda value, now: _STRICTNESS[value] >= _STRICTNESS[now],
-    "risk.enabled": lambda value, now: bool(value),
+    # Never on where the person switched it off: what it allows runs without a question.
+    "risk.enabled": lambda value, now: bool(value and now),
     "sandbox.mode": lambda value, now: _WALLS[value] >= _WALLS[now],
     "sandbox.network": lambda value, now: not value,
     "policy.commands.exclude": lambda value, now: True,

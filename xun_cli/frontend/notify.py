@@ -42,6 +42,8 @@ class Notifier:
         if self._how == "off" or (self._when == "unfocused" and self.focused is not False):
             return
         if self._how == "osc9":
-            self._write(f"\x1b]9;{safe(text, multiline=False, prompt=True)[:120]}\x07")
+            # Terminals take a number at the beginning for a command of theirs, in one of them to start a program.
+            shown = safe(text, multiline=False, prompt=True)[:120]
+            self._write(f"\x1b]9;{'' if shown[:1].isalpha() else 'xun: '}{shown}\x07")
         else:
             self._write("\x07")

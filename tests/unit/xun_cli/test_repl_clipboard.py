@@ -68,7 +68,8 @@ def test_a_notification_only_when_nobody_looks() -> None:
 def test_osc_9_holds_no_foreign_control() -> None:
     paper = Paper()
     Notifier("osc9", "always", paper.write_raw).waiting("a\x07\x1b]52;c;Q\x07")
-    assert paper.text == "\x1b]9;a<U+0007><U+001B>]52;c;Q<U+0007>\x07"
+    Notifier("osc9", "always", paper.write_raw).waiting("7;calc")
+    assert paper.text == "\x1b]9;a<U+0007><U+001B>]52;c;Q<U+0007>\x07\x1b]9;xun: 7;calc\x07"
 
 
 def test_off_is_off() -> None:

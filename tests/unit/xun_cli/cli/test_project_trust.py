@@ -90,6 +90,20 @@ def test_project_tightens_without_trust(places: Places, project: Path) -> None:
     assert settings.policy.commands.exclude == ["curl"]
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_project_never_has_commands_assessed_that_the_person_wants_to_be_asked_about(
+    places: Places, project: Path, trusted: bool
+) -> None:
+    places.config_file.write_text("[risk]\nenabled = false\n")
+    put(project, "[risk]\nenabled = true\n")
+    if trusted:
+        trust(places, project)
+    settings = load(places, project)
+    assert settings.risk.enabled is False and any("risk.enabled" in warning for warning in settings.warnings)
+    places.config_file.write_text("")
+    assert load(places, project).risk.enabled is True and load(places, project).warnings == []
+
+
 def test_other_settings_count_once_trusted(places: Places, project: Path) -> None:
     put(project, 'model = "theirs"\n[mcp.servers.x]\ncommand = "touch pwn"\n')
     settings = load(places, project)
