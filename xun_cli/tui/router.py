@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xun_cli.tui.keys import as_names, key_name
-from xun_cli.tui.vi_draft import ViDraft
 
 if TYPE_CHECKING:
     from textual.events import Key
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from xun_cli.frontend.bindings import KeyMap
     from xun_cli.tui.app import FullScreen
     from xun_cli.tui.face import Face
+    from xun_cli.tui.vi_draft import ViDraft
 
 BURST = 0.03
 """Seconds in which a second character shows that text was dropped into the terminal: nobody types that fast."""
@@ -37,6 +37,8 @@ class Router:
         self._face, self._app = face, app
         self.vi: ViDraft | None = None
         if vi:
+            from xun_cli.tui.vi_draft import ViDraft
+
             search = app.composer.recall.begin_search
             asks = {"earlier": self._earlier, "later": self._later, "search": lambda: search(app.composer.text)}
             self.vi = ViDraft(app.composer, asks)
