@@ -219,9 +219,9 @@ class Plain(PlainScreen):
         self._ask_next()
 
     def _prompt(self) -> None:
-        idle = self._question is None and self._command is None and self._session and not self._session.running
-        if self._terminal and idle and not self._prompted:
-            sys.stdout.write("> ")
+        idle = self._command is None and self._session and not self._session.running
+        if self._terminal and (idle or self._question) and not self._prompted:
+            sys.stdout.write("answer> " if self._question else "> ")
             sys.stdout.flush()
             self._prompted = True
 

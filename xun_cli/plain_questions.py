@@ -68,7 +68,7 @@ def _answers(request: ChoiceRequest) -> list[str]:
     for option in request.options:
         text = safe(option.label, multiline=False, prompt=True)
         if option.value == GRANT and option.available:
-            text += f": {grant_text(request)}"
+            text += f":{grant_text(request)}" if len(request.write_scopes) > 1 else f": {grant_text(request)}"
         elif not option.available:
             text += f" - not offered: {safe(option.note, multiline=False)}"
         rows.append(text)
@@ -76,7 +76,7 @@ def _answers(request: ChoiceRequest) -> list[str]:
 
 
 def grant_text(request: ChoiceRequest) -> str:
-    """Return what "allow and grant" would allow from then on; several scopes by letter."""
+    """Return what "allow and grant" would allow from then on; several scopes in a row each, by letter."""
     if request.command is not None:
         words = ", ".join(grant.text + ("" if grant.exact else " ...") for grant in request.command.grants)
         span = "from now on" if request.agent == "main" else "for this sub-agent"
@@ -84,7 +84,7 @@ def grant_text(request: ChoiceRequest) -> str:
     scopes = [scope_text(grants) for grants in request.write_scopes]
     if len(scopes) <= 1:
         return "".join(scopes)
-    return "; ".join(f"1{'abcdefgh'[at]} {text}" for at, text in enumerate(scopes[:8]))
+    return "".join(f"\n     1{'abcdefgh'[at]}  {text}" for at, text in enumerate(scopes[:8]))
 
 
 def scope_text(grants: tuple[WriteGrant, ...]) -> str:

@@ -410,7 +410,7 @@ def test_question_shows_hidden_characters() -> None:
     assert "\u202e" not in text
     assert "\u200b" not in text
     assert "2 more waiting" in text
-    assert grant_text(request(write_scopes=SCOPES)) == "1a /p/a; 1b /p and all below"
+    assert grant_text(request(write_scopes=SCOPES)) == "\n     1a  /p/a\n     1b  /p and all below"
 
 
 def test_the_letters_of_the_other_front_end_answer_too(folder: Path) -> None:
