@@ -56,11 +56,9 @@ def _segment(piece: Piece, text: str, judge: Judge) -> Segment:
             return Segment(shown, "ok", "operator", "operator allowed", "operator")
         return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "operator")
     if isinstance(piece, Redirect):
-        problem = _fed(piece, judge)
-        if problem is None:
-            reason = "no file is involved" if piece.source is None else "a file of the workspace as input"
-            return Segment(shown, "ok", "redirection", reason, "redirect")
-        return Segment(shown, "ask", problem.rule, problem.reason, "redirect")
+        if piece.problem is None:
+            return Segment(shown, "ok", "redirection", "no file is involved", "redirect")
+        return Segment(shown, "ask", piece.problem.rule, piece.problem.reason, "redirect")
     problem = _assignment(piece)
     if problem is None:
         return Segment(shown, "ok", "assignment", "an inert variable", "assignment")
@@ -80,16 +78,6 @@ def _assignment(word: Word) -> Problem | None:
     if word.pwd or word.dynamic or word.tilde or not is_inert(name, value):
         return Problem("assignment", f"the value of {name} is not plain")
     return None
-
-
-def _fed(redirect: Redirect, judge: Judge) -> Problem | None:
-    """Return why *redirect* is not free, or None; only a listed command may get a file as its input."""
-    if redirect.source is None or redirect.reader is None:
-        return redirect.problem
-    if judge.command(redirect.reader).rule != "builtin":
-        return Problem("redirection", "a file as input is free for listed commands only")
-    reason = judge.leads_out(redirect.source.text, redirect.reader.cwds)
-    return None if reason is None else Problem("path", reason)
 
 
 def _command(command: Simple, text: str, judge: Judge) -> Segment:

@@ -302,10 +302,6 @@ class Judge:
                 return None
         return tuple(dict.fromkeys(self._places.resolve(target, cwd) for cwd in cwds))
 
-    def leads_out(self, path: str, cwds: Cwds) -> str | None:
-        """Return why *path*, which a redirection reads in one of *cwds*, is not free, or None."""
-        return self._places.outside(path, cwds)
-
     def follow(self, body: Sequence, cwds: Cwds) -> tuple[Cwds, Cwds]:
         """Note in each command the folders it may run in; return those after success and after failure."""
         succeeded, failed = cwds, cwds

@@ -5,9 +5,10 @@ The grammar (anything else is a problem, and a problem is never allowed):
     list     = and_or { ";" and_or } [ ";" ]
     and_or   = pipeline { ("&&" | "||") pipeline }
     pipeline = [ "!" ] command { "|" command }
-    command  = "(" list ")" { redirect } | { assignment | redirect | source } word { word | redirect | source }
+    command  = "(" list ")" { redirect } | { assignment | redirect } word { word | redirect }
     redirect = [digit] (">" | ">>" | "<") "/dev/null" | ("&>" | "&>>") "/dev/null" | [digit] ">&" digit
-    source   = "<" word, a file that a listed command may read
+
+A file as input asks, also one of the workspace: the specification frees redirections to and from /dev/null only.
 """
 
 from __future__ import annotations
@@ -49,16 +50,14 @@ class Simple:
 
 
 class Redirect:
-    """One redirection with its descriptor and target; `source` is the file that it reads, and `reader` its command."""
+    """One redirection with its descriptor and target."""
 
-    __slots__ = ("end", "problem", "reader", "source", "start")
+    __slots__ = ("end", "problem", "start")
 
     def __init__(self, start: int, end: int, problem: Problem | None) -> None:
         self.start = start
         self.end = end
         self.problem = problem
-        self.source: Word | None = None
-        self.reader: Simple | None = None
 
 
 class Sequence:
@@ -286,7 +285,7 @@ class _Parser:
                     command.words.append(token)
                 else:
                     self._word(command, token)
-            elif not self._redirect(token, reader=command):
+            elif not self._redirect(token):
                 break
         if not command.words:
             self._empty()
@@ -333,8 +332,8 @@ class _Parser:
         self._redirect(sign, word)
         return True
 
-    def _redirect(self, sign: Token, descriptor: Word | None = None, reader: Simple | None = None) -> bool:
-        """Take a redirection whose sign is *sign*, of the command *reader*; False when it is something else."""
+    def _redirect(self, sign: Token, descriptor: Word | None = None) -> bool:
+        """Take a redirection whose sign is *sign*; False when it is something else."""
         if not isinstance(sign, Operator) or sign.text not in _REDIRECTS:
             if isinstance(sign, Operator) and sign.text in ("<(", ">("):
                 self.at += 1
@@ -345,23 +344,18 @@ class _Parser:
         target = self.tokens[self.at] if self.at < len(self.tokens) else None
         problem = sign.problem
         end = sign.end
-        source = None
         if not isinstance(target, Word):
             problem = problem or Problem("syntax", "a redirection without target")
         else:
             self.at += 1
             end = target.end
             problem = problem or target.problem or _target_problem(sign.text, target)
-            if problem is _WRITES and sign.text == "<" and reader is not None and _named(target, self.tokens, self.at):
-                source, problem = target, None
         if descriptor is not None and len(descriptor.text) > 1:
             problem = problem or _WRITES
         start = sign.start if descriptor is None else descriptor.start
         if problem is not None and self.redirection is None:
             self.redirection = problem
-        taken = Redirect(start, end, problem)
-        taken.source, taken.reader = source, reader
-        self.pieces.append(taken)
+        self.pieces.append(Redirect(start, end, problem))
         return True
 
     def _process_end(self) -> int:
@@ -372,13 +366,6 @@ class _Parser:
             depth += (sign in ("(", "<(", ">(")) - (sign == ")")
             self.at += 1
         return self.tokens[self.at - 1].end
-
-
-def _named(target: Word, tokens: list[Token], at: int) -> bool:
-    """Tell whether *target*, before the token *at*, is the plain name of one file."""
-    following = tokens[at] if at < len(tokens) else None
-    several = isinstance(following, Word) and following.start == target.start
-    return bool(target.text) and not (target.glob or target.odd or several)
 
 
 def _target_problem(sign: str, target: Word) -> Problem | None:
