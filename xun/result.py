@@ -55,6 +55,11 @@ class Result(Generic[T, E]):
     _error: E | None
     status: Status = "ok"
 
+    def __repr__(self) -> str:
+        if self._ok:
+            return f"Result.Ok({self._value!r})"
+        return f"Result.Err({self._error!r}, status={self.status!r})"
+
     @staticmethod
     def Ok(value: V = _NONE) -> Result[V, Any]:
         """Return a success that holds *value*."""

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from xun.agent.approval import Approving
+from xun.agent.checking import check_parts
 from xun.agent.codemode import with_run_code
 from xun.agent.compacting import Compacting
 from xun.agent.config import AgentConfig
@@ -53,6 +54,9 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
         hooks: User code at points of the run.
         state: Per-agent storage that tools share; the policy lives in it.
         parent: The agent that this is a sub-agent of: shares its purse, cancellation and chooser.
+
+    Raises:
+        TypeError: A part is of another kind, such as a name in the place of a model.
     """
 
     class T:
@@ -77,6 +81,7 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
         *,
         parent: Agent[Any] | None = None,
     ) -> None:
+        check_parts(model=model, toolbox=toolbox, workspace=workspace, config=config, chooser=chooser, hooks=hooks)
         self.name = name or "main"
         self.model = model
         self.toolbox = toolbox if toolbox is not None else ToolBox()

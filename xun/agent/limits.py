@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from xun.agent.handoff import last_turn
 from xun.errors import BudgetReached, CancelledError, StepLimitReached
 
 if TYPE_CHECKING:
@@ -35,8 +34,9 @@ def check_limits(run: Run) -> None:
 
 def _made(run: Run) -> str:
     """Say what the run called, the most frequent first."""
-    history = run.agent.history
-    names = Counter(call.name for message in history[last_turn(history) :] for call in message.tool_calls)
+    answers = [message for message in run.agent.history if message.role == "assistant"]
+    # Those of this run only: an earlier one may have ended without an answer, too.
+    names = Counter(call.name for message in answers[-run.steps :] for call in message.tool_calls)
     listed = ", ".join(f"{name} {f'{count} times' if count > 1 else 'once'}" for name, count in names.most_common(5))
     return f"; it called {listed}" if listed else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -96,6 +97,22 @@ def _open_question(agent: Agent[Any]) -> Iterator[None]:
             one.open_questions -= 1
 
 
+async def _outcome(chooser: Chooser, request: ChoiceRequest) -> ChoiceOutcome[Any]:
+    """Ask *chooser*; a plain function may answer, too, and a Suspend may be returned instead of raised.
+
+    Raises:
+        TypeError: What it gives is no outcome.
+    """
+    given: Any = chooser.choose(request)
+    outcome = await given if inspect.isawaitable(given) else given
+    if not isinstance(outcome, ChoiceOutcome | Suspend):
+        raise TypeError(
+            f"choose() of {type(chooser).__name__} must return a ChoiceOutcome, such as ChoiceOutcome('once') or "
+            f"ChoiceOutcome('deny'), not {type(outcome).__name__}; nothing was allowed."
+        )
+    return cast("ChoiceOutcome[Any]", outcome)
+
+
 async def _chosen(agent: Agent[Any], chooser: Chooser, request: ChoiceRequest) -> ChoiceOutcome[Any]:
     home = HOME.get()
     if home is not None and home is not asyncio.get_running_loop() and agent.current_loop() in (home, None):
@@ -103,7 +120,7 @@ async def _chosen(agent: Agent[Any], chooser: Chooser, request: ChoiceRequest) -
         asked = asyncio.run_coroutine_threadsafe(_chosen(agent, chooser, request), home)
         return await asyncio.wrap_future(asked)
     token = agent.current_token()
-    task = asyncio.ensure_future(chooser.choose(request))
+    task = asyncio.ensure_future(_outcome(chooser, request))
     if token is None:
         return await task
     forget = token.on_cancel(waking(asyncio.get_running_loop(), task.cancel))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -56,6 +56,17 @@ class Turn:
     delay: float = 0.0
     pieces: int = 3
     finish_reason: str = ""
+
+
+def sequence_of(data: object, name: str) -> list[Any]:
+    """Return the objects of *data* when it is a list of some.
+
+    Raises:
+        ConfigError: It is something else, such as one turn alone.
+    """
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        raise ConfigError(f"{name} must be a list of objects, such as [{{'text': 'hello'}}], not {_kind(data)}")
+    return list(data)
 
 
 def parse_turn(data: object, where: str) -> Turn:

@@ -11,7 +11,7 @@ from typing import Any
 from xun.errors import ConfigError
 from xun.messages import ModelReply, ToolCall, Usage
 from xun.models.base import ModelEvent, ModelRequest, ReasoningDelta, TextDelta
-from xun.models.script import Turn, parse_risk, parse_turn, read_script, risk_text
+from xun.models.script import Turn, parse_risk, parse_turn, read_script, risk_text, sequence_of
 
 
 class ScriptedModel:
@@ -46,8 +46,8 @@ class ScriptedModel:
         self.context_window = context_window
         self.requests: list[ModelRequest] = []
         self.warnings: list[str] = []
-        self._turns = [parse_turn(item, f"turns[{n}]") for n, item in enumerate(turns)]
-        self._risk = [parse_risk(item, f"risk[{n}]") for n, item in enumerate(risk or ())]
+        self._turns = [parse_turn(item, f"turns[{n}]") for n, item in enumerate(sequence_of(turns, "turns"))]
+        self._risk = [parse_risk(item, f"risk[{n}]") for n, item in enumerate(sequence_of(risk or (), "risk"))]
         self._given = {call.id for turn in (*self._turns, *self._risk) for call in turn.tool_calls}
         self._played = self._judged = self._made = 0
         # Sub-agents may ask from threads of their own.

@@ -138,7 +138,8 @@ class Function:
             ConfigError: No such property, or a preset that the function can't take.
         """
         if not callable(func):
-            raise TypeError(f"A tool must be callable, got {type(func).__name__}")
+            more = ": give tools one by one, ToolBox(*tools)" if isinstance(func, list | tuple) else ""
+            raise TypeError(f"A tool must be callable, got {type(func).__name__}{more}")
         found = attr_of(func)
         plain = func
         while isinstance(plain, functools.partial):
