@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError
@@ -21,6 +22,14 @@ READ_LIMIT = 10_000_000
 
 LINE_LIMIT = 2_000
 """Characters of one line that are shown."""
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 PAGE_LIMIT = 200_000
 """Characters that one call gives back."""
@@ -45,7 +54,8 @@ def read_file(
     else:
         ends = [*["\n"] * (len(lines) - 1), ""]
     if offset > max(1, len(lines)):
-        raise edit_error("missing", f"{resolved.display} has {len(lines)} lines, so there is no line {offset}.")
+        held = f"has {len(lines)} line{'s' * (len(lines) != 1)}" if lines else "is empty"
+        raise edit_error("missing", f"{resolved.display} {held}, so offset can't be {offset}.")
     shown: list[str] = []
     size = 0
     at = offset - 1
@@ -68,19 +78,30 @@ def read_document(ctx: ToolCallContext[Any], path: str, limit: int = READ_LIMIT)
     """Return the text of a file as a model may see it, and remember that it was read.
 
     Raises:
-        EditError: kinds ``missing``, ``is_dir``, ``not_regular``, ``binary``, ``encoding``, ``io``.
+        EditError: kinds ``missing``, ``is_dir``, ``not_regular``, ``binary``, ``io``.
         PathOutsideWorkspace: It leads out of the workspace.
     """
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
     found = _state(ctx, resolved, path, limit)
     data = found.data or b""
-    doc = Document.load(resolved.display, data)
-    if doc.codec == RAW:
-        # Not UTF-8: shown with a replacement character for each byte that has no meaning.
-        doc = Document(resolved.display, data.decode("utf-8", "replace"), "utf-8")
+    doc = _readable(resolved.display, data)
     EditState.of(ctx.agent).note(str(resolved.path), found)
     return resolved, doc
+
+
+def _readable(display: str, data: bytes) -> Document:
+    """Return the text of a file, with a replacement character for each byte that has no meaning."""
+    try:
+        doc = Document.load(display, data)
+    except EditError as exc:
+        if exc.kind == "binary":
+            picture = display.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp"))
+            told = "request_image shows pictures" if picture else "a command such as xxd shows its bytes"
+            raise edit_error("binary", f"{display} is a binary file (it holds NUL bytes), no text; {told}.") from None
+        mark, codec = next(((mark, codec) for mark, codec in _MARKS if data.startswith(mark)), (b"", "utf-8"))
+        return Document(display, data[len(mark) :].decode(codec, "replace"), "utf-8")
+    return doc if doc.codec != RAW else Document(display, data.decode("utf-8", "replace"), "utf-8")
 
 
 def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str, limit: int) -> State:

@@ -137,6 +137,57 @@ def test_reading_many(agent: Agent[Any], root: Path) -> None:
     assert "secret" not in str(found)
 
 
+def test_patterns_of_reading_many_are_those_of_glob(agent: Agent[Any], root: Path) -> None:
+    for name in ("c.py", "sub/d.ts", "sub/[id].py", "sub/deep/e.py", "sub/node/f.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("x\n")
+
+    def names(*include: str, **args: Any) -> list[str]:
+        found = call(agent, "read_many_files", include=list(include), **args).unwrap()
+        return [item.get("error") or os.path.relpath(item["path"], root) for item in found]
+
+    assert names("sub/*.{py,ts}") == ["sub/[id].py", "sub/d.ts"]
+    # A file that is named like a pattern is that file, and a quoted bracket is itself.
+    assert names("sub/[id].py") == names("sub/\\[id\\].py") == names(f"{root}/sub/[[]*") == ["sub/[id].py"]
+    assert names("**/*.py", exclude=["sub"]) == ["c.py"]
+    assert names("**/*.py", exclude=["node/", "deep/**"]) == ["c.py", "sub/[id].py", "sub/deep/e.py"]
+    assert names("sub/d*/") == ["sub/deep/e.py"]
+    assert names("*.rs", "c.py") == ["c.py", "No file matches this pattern."]
+    assert "not within" in names(f"{root.parent}/out/*")[0]
+    assert kind(agent, "read_many_files", include=["sub/[a"]) == "bad_pattern"
+
+
+def test_a_byte_order_mark_before_broken_text(agent: Agent[Any], root: Path) -> None:
+    for data, text in ((b"\xef\xbb\xbfa\xff\n", "a\ufffd\n"), (b"\xff\xfea\0\n", "a\ufffd"), (b"a\xff\n", "a\ufffd\n")):
+        (root / "t").write_bytes(data)
+        assert call(agent, "read_file", path="t").unwrap()["text"] == text
+
+
+def test_errors_of_reading_name_the_way_on(agent: Agent[Any], root: Path) -> None:
+    (root / "one").write_text("1\n")
+    (root / "none").write_text("")
+    (root / "p.PNG").write_bytes(b"\x89PNG\0")
+    (root / "b").write_bytes(b"\0")
+    errors = [
+        call(agent, "read_file", path=path, offset=offset).value.error
+        for path, offset in (("one", 2), ("none", 2), ("p.PNG", 1), ("b", 1))
+    ]
+    wanted = ("has 1 line, so offset", "is empty, so offset", "request_image shows", "such as xxd shows")
+    assert all(part in error for part, error in zip(wanted, errors, strict=True)), errors
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
+def test_pages_together_are_the_whole(agent: Agent[Any], root: Path, encoding: str) -> None:
+    (root / "t").write_bytes("a\r\nb\r\r\n\n\x0c\x85c\rd\né".encode(encoding))
+    whole = call(agent, "read_file", path="t").unwrap()
+    for limit in (1, 2, 3):
+        offset, text = 1, ""
+        while offset is not None:
+            page = call(agent, "read_file", path="t", offset=offset, limit=limit).unwrap()
+            offset, text = page["next_offset"], text + page["text"]
+        assert (text, whole["total_lines"]) == (whole["text"], 5)
+
+
 def test_reading_many_is_bounded(agent: Agent[Any], root: Path) -> None:
     for number in range(120):
         (root / f"f{number:03}").write_text("x")
