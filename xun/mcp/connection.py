@@ -107,6 +107,8 @@ async def _streams(
 
             program, *args = server.command
             env = {**child_environment(os.environ), **(server.env or {})}
+            # A server starts before anybody was asked about the folder: not by a program that lies there.
+            env["PATH"] = os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))
             cwd = None if server.cwd is None else os.fspath(server.cwd)
             params = StdioServerParameters(command=program, args=args, env=env, cwd=cwd)
             read, write = await stack.enter_async_context(stdio_client(params, errlog=complaints.file))

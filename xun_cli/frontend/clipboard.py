@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+
+from xun_cli.frontend.programs import own_program
 
 OSC52_LIMIT = 74_994
 """Bytes that terminals commonly take in one OSC 52."""
@@ -29,7 +30,7 @@ def copy_text(
     env = os.environ if environ is None else environ
     if not env.get("SSH_CONNECTION"):
         for variable, command in _PROGRAMS:
-            path = shutil.which(command[0]) if env.get(variable) else None
+            path = own_program(command[0], env) if env.get(variable) else None
             if path and _by_program([path, *command[1:]], text):
                 return f"Copied {len(text):,} characters with {command[0]}."
     data = text.encode("utf-8", "replace")

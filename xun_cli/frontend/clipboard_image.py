@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from xun_cli.frontend.programs import own_program
 
 if TYPE_CHECKING:
     from xun.messages import Image
@@ -28,7 +29,7 @@ def clipboard_image(environ: Mapping[str, str] | None = None) -> Image:
     from xun_cli.attachments import ImageError, image_from
 
     env = os.environ if environ is None else environ
-    found = [(name, shutil.which(name, path=env.get("PATH"))) for variable, name in _PROGRAMS if env.get(variable)]
+    found = [(name, own_program(name, env)) for variable, name in _PROGRAMS if env.get(variable)]
     programs = [(name, path) for name, path in found if path]
     if not programs:
         why = "there is no graphical session here" if not found else f"{found[0][0]} is not installed"

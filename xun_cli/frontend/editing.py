@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from xun_cli.frontend.programs import own_program
 from xun_policies.errors import XunError
 
 LIMIT = 5_000_000
@@ -40,13 +41,16 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
             words = shlex.split(wanted)
         except ValueError:
             raise EditorError(f"${variable} holds an open quote ({wanted}): set it to a command.") from None
-        found = shutil.which(words[0], path=environ.get("PATH")) if words else None
+        found = own_program(words[0], environ) if words else None
         if found is None:
-            raise EditorError(f"${variable} names {words[0] if words else wanted!r}, which is not there.")
-        return [os.path.abspath(found), *words[1:]]
+            raise EditorError(
+                f"${variable} names {words[0] if words else wanted!r}, which is not there; one in the project is "
+                "started by its absolute path only."
+            )
+        return [found, *words[1:]]
     for name in _FALLBACKS:
-        if found := shutil.which(name, path=environ.get("PATH")):
-            return [os.path.abspath(found)]
+        if found := own_program(name, environ):
+            return [found]
     raise EditorError("There is no editor: set $VISUAL or $EDITOR, such as EDITOR=nano.")
 
 
