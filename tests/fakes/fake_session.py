@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from xun.agent.hooks import Hooks
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import Event, Notice, PolicyChanged
 from xun.messages import Image, Message, Usage
@@ -62,6 +63,7 @@ class FakeAgent:
     turn: int = 0
     usage: Usage = field(default_factory=Usage)
     environment: Any = field(default_factory=lambda: SimpleNamespace(name="", wall=""))
+    hooks: Hooks = field(default_factory=Hooks)
 
     @property
     def policy(self) -> PolicyState:
