@@ -213,7 +213,8 @@ def _write_title(request: ChoiceRequest) -> Line:
 def _all_content(request: ChoiceRequest, columns: int, state: DialogState, context: int | None = None) -> list[Line]:
     if state.view == "explain":
         return explain_lines(request, columns)
-    content = content_lines(request, columns, split=state.split, short=not state.view, context=context)
+    split = state.split and columns + 2 >= state.split_from  # the terminal may be narrower by now
+    content = content_lines(request, columns, split=split, short=not state.view, context=context)
     bare = request.kind == "command" and request.command is None
     if bare or (not three(request) and width(safe(request.prompt, prompt=True)) > columns):
         return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
@@ -347,7 +348,7 @@ def _hint(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
     elif request.kind == "write":
         edit = ["e edit"] if state.edits and editable(request) else []
         # Two columns of a framed dialog are its frame.
-        split = ["s side by side"] if columns + 2 >= state.split_from else []
+        split = [f"s {'one column' if state.split else 'side by side'}"] if columns + 2 >= state.split_from else []
         parts = [*edit, "Ctrl-E full view", *split, "? explain"]
     if not state.view:
         parts.append("Esc denies and stops" if three(request) else "Esc stops")

@@ -205,7 +205,9 @@ def test_no_frame_below_fifty_columns() -> None:
 def test_a_diff_side_by_side_on_a_wide_terminal() -> None:
     request = write_request()
     shown = plain_lines(approval_view(request, 150, 24, replace(first_state(request), split=True)))
-    assert "print('old')" in shown and " │ 2 +print('new')" in shown
+    assert "print('old')" in shown and " │ 2 +print('new')" in shown and "s one column" in shown
+    narrow = plain_lines(approval_view(request, 100, 24, replace(first_state(request), split=True)))
+    assert " │ 2 +print('new')" not in narrow, "the terminal was made narrower"
 
 
 def test_the_line_of_a_waiting_command_names_the_command() -> None:
