@@ -111,7 +111,7 @@ def _edit(ctx: CommandContext, mine: bool) -> CommandResult:
         return said(f"{named} is written{'; the model has it as it is now' if given else ''}.")
 
     edit = FileEdit(FILE_NAME, (before or b"").decode("utf-8", "surrogateescape"), take)
-    return CommandResult((text(f"Your editor opens {named}."),), "edit", edit)
+    return CommandResult((text(f"The file is {named}."),), "edit", edit)
 
 
 def _root(cwd: Path) -> Path:
