@@ -222,7 +222,9 @@ def test_an_image_of_the_clipboard_goes_with_the_next_message(
             terminal.wait("· ask")
             terminal.send("\x16")
             terminal.wait("+ image of the clipboard, sent with your next message")
+            terminal.send(f"\x1b[200~'{picture}' \x1b[201~")  # a file that is dropped into the terminal
+            terminal.wait("+ 2 images, sent with your next message")
             terminal.send("what colour?\r")
             shown = terminal.wait("It is red.")
-            assert "+ 1 image" in shown and "sent with your next message" not in shown
+            assert "+ 2 images" in shown and "sent with your next message" not in shown
         assert "data:image/png;base64," in json.dumps(server.requests[-1].body)

@@ -128,8 +128,8 @@ class SlashCommand:
 
 
 def is_command(line: str) -> bool:
-    """Tell whether *line* is a slash command; a line that begins with a blank never is."""
-    return line.startswith("/") and not line.startswith("//")
+    """Tell whether *line* is a slash command; a line that begins with a blank or a path (``/etc/hosts``) never is."""
+    return line.startswith("/") and "/" not in line[1:].partition(" ")[0].partition("\n")[0]
 
 
 More = Callable[["CommandContext"], Iterable[SlashCommand]]

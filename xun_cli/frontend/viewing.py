@@ -12,6 +12,7 @@ from xun_cli.render.text import BAD, DIM, Line
 
 if TYPE_CHECKING:
     from xun.choice import ChoiceRequest, FileDiff
+    from xun.messages import Image
     from xun_cli.frontend.choosing import TurnPoint, Worker
     from xun_cli.frontend.conversation import Conversation
     from xun_cli.frontend.dialog import Dialog
@@ -111,7 +112,21 @@ class Viewing:
 
     def image(self) -> None:
         """Take the image of the clipboard along with the next message."""
-        self._conversation.spawn(self._image())
+        from xun_cli.frontend.clipboard_image import clipboard_image
+
+        self._conversation.spawn(self._image(clipboard_image, "image of the clipboard"))
+
+    def dropped(self, text: str) -> bool:
+        """Take the image that the pasted *text* is the path of with the next message; False when it is other text."""
+        from xun_cli.attachments import read_image
+        from xun_cli.frontend.dropped import dropped_image
+
+        session, path = self._conversation.session, dropped_image(text)
+        model = session.agent.model if session is not None else None
+        if path is None or model is None or "vision" not in model.capabilities:
+            return False
+        self._conversation.spawn(self._image(partial(read_image, path), path.name))
+        return True
 
     def output(self, call: Any) -> None:
         """Show all that a finished call gave back."""
@@ -196,9 +211,8 @@ class Viewing:
             return None
         return None if text is None or text == before else text.rstrip("\n")
 
-    async def _image(self) -> None:
+    async def _image(self, read: Callable[[], Image], name: str) -> None:
         from xun_cli.attachments import ImageError, refuse_without_vision
-        from xun_cli.frontend.clipboard_image import clipboard_image
 
         session = self._conversation.session
         if session is None:
@@ -206,7 +220,7 @@ class Viewing:
             return
         try:
             refuse_without_vision(session.agent.model)
-            session.attach(await in_thread(clipboard_image), "image of the clipboard")
+            session.attach(await in_thread(read), name)
         except ImageError as error:
             self._warn(str(error))
             return

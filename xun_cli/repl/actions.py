@@ -96,6 +96,10 @@ class KeyActions(ConversationActions):
         """Take the image of the clipboard along with the next message."""
         self._views.image()
 
+    def take_dropped(self, text: str) -> bool:
+        """Take an image whose path was pasted with the next message; False when *text* is other text."""
+        return self._views.dropped(text)
+
     def redraw(self) -> None:
         """Draw the live region again."""
         self._screen.redraw_region()

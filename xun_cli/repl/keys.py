@@ -96,6 +96,9 @@ class Actions(Protocol):
     def paste_image(self) -> None:
         """Take the image of the clipboard along with the next message."""
 
+    def take_dropped(self, text: str) -> bool:
+        """Take an image whose path was pasted with the next message; False when *text* is other text."""
+
     def redraw(self) -> None:
         """Draw the live region again."""
 
@@ -254,7 +257,8 @@ class _Composer:
             self._view.field.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
             return
         self._dialog.paste()
-        self._composer.paste(event.data)
+        if not self._actions.take_dropped(event.data):
+            self._composer.paste(event.data)
         self._view.sync_focus()
 
     def _field_done(self) -> None:

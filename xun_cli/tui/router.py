@@ -118,7 +118,8 @@ class Router:
             return
         dialog.guard.typed()
         dialog.paste()
-        self._app.composer.add_paste(text)
+        if not face.views.dropped(text):
+            self._app.composer.add_paste(text)
         face.refresh()
 
     # -- a question -------------------------------------------------------------------------------

@@ -87,6 +87,8 @@ def test_split_line(line: str, parts: tuple[str, str]) -> None:
 
 def test_what_is_a_command() -> None:
     assert is_command("/help") and is_command("/")
+    assert is_command("/policy test-write /etc/hosts") and is_command("/image\n/a/b.png")
+    assert not is_command("/etc/hosts is wrong") and not is_command("/tmp/shot.png")
     assert not is_command(" /etc/hosts is wrong") and not is_command("//x") and not is_command("help")
 
 
