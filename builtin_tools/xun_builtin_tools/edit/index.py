@@ -152,13 +152,29 @@ def _undo(loaded: Loaded, record: dict[str, Any]) -> None:
     numbers = list(record["numbers"])
     group = [entry for number in numbers for entry in loaded.done if entry.number == number]
     loaded.done = [entry for entry in loaded.done if entry.number not in numbers]
-    if group:
+    if group and record.get("join") and loaded.undone:
+        # Undone together with the call before.
+        loaded.undone[-1] += group
+    elif group:
         loaded.undone.append(group)
+    _ended(loaded, record)
 
 
 def _redo(loaded: Loaded, record: dict[str, Any]) -> None:
     if loaded.undone:
-        loaded.done += reversed(loaded.undone.pop())
+        group = loaded.undone.pop()
+        numbers = record.get("numbers")
+        again = [entry for entry in reversed(group) if numbers is None or entry.number in numbers]
+        loaded.done += again
+        left = [entry for entry in group if entry not in again]
+        if left:
+            loaded.undone.append(left)
+    _ended(loaded, record)
+
+
+def _ended(loaded: Loaded, record: dict[str, Any]) -> None:
+    """An undo or redo is a commit of its own, which ends with its record."""
+    loaded.pending = [entry for entry in loaded.pending if entry.number != record.get("ends")]
 
 
 def _run(loaded: Loaded, record: dict[str, Any]) -> None:

@@ -282,17 +282,19 @@ class EditJournal:
         done: list[Entry] = []
         try:
             for entry in entries:
-                self._commit_again(workspace, entry, undo_operations(workspace, self._blobs, entry))
-                remove_empty(workspace, entry.folders)
+                self._commit_again(
+                    workspace, entry, "undo", undo_operations(workspace, self._blobs, entry), join=bool(done)
+                )
                 done.append(entry)
         finally:
             if done:
                 self._done = [entry for entry in self._done if entry not in done]
                 self._undone.append(done)
-                self._note("undo", numbers=[entry.number for entry in done])
         return list(dict.fromkeys(path for entry in done for path in entry.paths))
 
-    def _commit_again(self, workspace: Workspace, entry: Entry, operations: Sequence[Operation]) -> None:
+    def _commit_again(
+        self, workspace: Workspace, entry: Entry, op: str, operations: Sequence[Operation], *, join: bool = False
+    ) -> None:
         """Commit an undo or redo; when the process dies in it, the next one takes back what was done of it."""
         token = new_token()
         folders = missing_folders(workspace, operations)
@@ -301,8 +303,13 @@ class EditJournal:
         self._note("begin", entry=work.to_json())
         try:
             commit(workspace, operations, self.disk, token)
-        finally:
+            if op == "undo":
+                remove_empty(workspace, entry.folders)
+        except BaseException:
             self._note("abandon", number=work.number)
+            raise
+        # One record, so that a process that dies has noted both or neither.
+        self._note(op, numbers=[entry.number], ends=work.number, join=join)
 
     def redo(self, workspace: Workspace | None = None) -> list[str]:
         """Do again what was undone last, and return the paths.
@@ -319,7 +326,7 @@ class EditJournal:
             again: list[Entry] = []
             try:
                 for entry in reversed(group):
-                    self._commit_again(workspace, entry, redo_operations(workspace, self._blobs, entry))
+                    self._commit_again(workspace, entry, "redo", redo_operations(workspace, self._blobs, entry))
                     again.append(entry)
             finally:
                 self._redone(group, again)
@@ -330,12 +337,10 @@ class EditJournal:
             return
         self._undone.pop()
         self._done += again
-        self._note("redo")
         left = [entry for entry in group if entry not in again]
         if left:
             # Stopped half way: the rest stays undone, and can be tried again.
             self._undone.append(left)
-            self._note("undo", numbers=[entry.number for entry in left])
 
 
 def _lasting(entries: Sequence[Entry]) -> list[Entry]:

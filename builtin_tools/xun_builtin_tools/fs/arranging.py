@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, folder_state, read_state
@@ -25,6 +26,7 @@ from xun_policies.workspace import ResolvedPath, Workspace
 _COPY_LIMIT = 100_000_000
 
 
+@tool_attr(sequential=True)
 def move(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
     """Move or rename a file, a link or a folder.
 
@@ -108,6 +110,7 @@ def _across(workspace: Workspace, source: ResolvedPath, target: ResolvedPath, re
     return [Change(target, replaced, state), Change(source, state, ABSENT)]
 
 
+@tool_attr(sequential=True)
 def copy(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
     """Copy a file or folder.
 
@@ -153,6 +156,7 @@ def _copy_folder(ctx: ToolCallContext[Any], source: ResolvedPath, dst: str) -> s
     return "OK"
 
 
+@tool_attr(sequential=True)
 def delete(ctx: ToolCallContext[Any], path: str) -> str:
     """Delete a file, a link (not what it points to), or a folder with all that is in it.
 
@@ -186,6 +190,7 @@ def delete(ctx: ToolCallContext[Any], path: str) -> str:
     return "OK"
 
 
+@tool_attr(sequential=True)
 def mkdir(ctx: ToolCallContext[Any], path: str) -> str:
     """Make a folder, and those above it that are missing; one that exists is left as it is."""
     workspace = ctx.agent.workspace

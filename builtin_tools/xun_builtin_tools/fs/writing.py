@@ -27,7 +27,7 @@ from xun_builtin_tools.gate import PlannedWrite
 from xun_policies.workspace import ResolvedPath, current_umask
 
 
-@tool_attr(expose="direct")
+@tool_attr(expose="direct", sequential=True)
 def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str | None = None) -> dict[str, Any]:
     """Write a whole file, new or in the place of an existing one; missing folders are made.
 

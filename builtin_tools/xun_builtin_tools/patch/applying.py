@@ -13,7 +13,7 @@ from xun_builtin_tools.edit.writing import carry_out
 from xun_builtin_tools.patch.planning import PatchPlan
 
 
-@tool_attr(expose="direct")
+@tool_attr(expose="direct", sequential=True)
 def apply_patch(ctx: ToolCallContext[Any], patch: str, directory: str = ".") -> dict[str, Any]:
     """Apply a patch to one or more files, all or none.
 

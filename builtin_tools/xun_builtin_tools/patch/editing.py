@@ -23,7 +23,7 @@ class Edit:
     replace_all: bool = False
 
 
-@tool_attr(expose="direct")
+@tool_attr(expose="direct", sequential=True)
 def replace(
     ctx: ToolCallContext[Any], path: str, old: str, new: str, replace_all: bool = False, encoding: str | None = None
 ) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def replace(
     return {"path": opened.path.shown, **told(facts, describe(result))}
 
 
-@tool_attr(expose="direct")
+@tool_attr(expose="direct", sequential=True)
 def multi_edit(ctx: ToolCallContext[Any], path: str, edits: list[Edit]) -> dict[str, Any]:
     """Make several replacements in one file, all or none.
 
@@ -80,6 +80,7 @@ def _moved(span: list[int], shifts: list[tuple[int, int]]) -> list[int]:
     return [span[0] + by, span[1] + by]
 
 
+@tool_attr(sequential=True)
 def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> dict[str, Any]:
     """Insert text into a file after line number line; 0 puts it at the top.
 

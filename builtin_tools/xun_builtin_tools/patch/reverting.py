@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.edit.broken import Written, what_broke
@@ -14,6 +15,7 @@ from xun_builtin_tools.edit.undoing import check_undo
 from xun_policies.paths.names import shown_name
 
 
+@tool_attr(sequential=True)
 def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, Any]:
     """Take back the last call that wrote files, or with path the last one that wrote that file.
 

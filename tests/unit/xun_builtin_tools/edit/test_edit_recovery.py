@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,52 @@ def test_an_undo_that_dies_is_taken_back_and_can_be_tried_again(tmp_path: Path) 
         EditState.of(make_agent(root)).journal.persist_to(folder)
         assert contents(root) == {}, f"step {steps}"
     assert steps > 4 and contents(root) == start
+
+
+def die_at(step: int) -> None:
+    """End this process before the given one of its changes to names on disk, those of the journal among them."""
+    left = step
+
+    def watch(event: str, _: Any) -> None:
+        nonlocal left
+        if event in ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link"):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+
+
+def redo(root: Path, folder: Path, *, undo: bool, step: int | None = None) -> bool:
+    agent = make_agent(root)
+    journal = EditState.of(agent).journal
+    journal.persist_to(folder)
+    if step is not None:
+        die_at(step)
+    return bool(journal.undo_last_turns(1) if undo else journal.redo())
+
+
+@pytest.mark.parametrize("undo", [True, False])
+def test_whenever_an_undo_or_redo_dies_files_and_journal_say_the_same(tmp_path: Path, undo: bool) -> None:
+    root, folder = tmp_path / "ws", tmp_path / "journal"
+    root.mkdir()
+    for name in ("a", "big", "c"):
+        (root / name).write_text(f"{name}\n")
+    start = contents(root)
+    agent = make_agent(root)
+    EditState.of(agent).journal.persist_to(folder)
+    patch = MOVES.replace("*** End Patch", "*** Add File: new/x/y\n+y\n*** End Patch")
+    agent.toolbox.call_tool(agent, "apply_patch", {"patch": patch}, None).unwrap()
+    done = contents(root)
+    if not undo:
+        redo(root, folder, undo=True)
+    for step in range(60):
+        status = in_a_child(lambda step=step: redo(root, folder, undo=undo, step=step))
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+        journal = EditState.of(make_agent(root)).journal
+        journal.persist_to(folder)
+        assert contents(root) == (done if undo else start), f"step {step}"
+        assert bool(journal.entries) is undo
+    assert step > 6 and contents(root) == (start if undo else done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
+from xun.models import ScriptedModel
 
 
 @pytest.fixture
@@ -194,3 +196,20 @@ def test_the_front_end_hears_which_files_changed(agent: Agent[Any], root: Path) 
         {"path": str(root / "n"), "action": "add", "added": 1, "removed": 0},
     ]
     assert agent.state["__builtin_edit"].journal.entries[-1].turn == 3
+
+
+def test_edits_of_one_file_in_one_message_are_made_in_their_order(root: Path) -> None:
+    calls: list[dict[str, Any]] = [{"name": "read_file", "arguments": {"path": "f"}}]
+    for at in range(20):
+        calls.append({"name": "replace", "arguments": {"path": "f", "old": f"line {at}\n", "new": f"LINE {at}\n"}})
+        calls.append({"name": "replace", "arguments": {"path": "f", "old": f"last {at}", "new": f"last {at + 1}"}})
+    for run in (lambda agent: agent.execute(), lambda agent: asyncio.run(agent.aexecute())):
+        (root / "f").write_text("".join(f"line {at}\n" for at in range(20)) + "last 0\n")
+        agent = Agent(
+            model=ScriptedModel([{"tool_calls": calls}, {"text": "done"}]),
+            toolbox=ToolBox().with_defaults("fs", "patch"),
+            workspace=Workspace(root),
+            config=AgentConfig(auto_confirm=True),
+        ).initialize()
+        assert run(agent.instruct("go")).unwrap() == "done"
+        assert (root / "f").read_text() == "".join(f"LINE {at}\n" for at in range(20)) + "last 20\n"
