@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,11 @@ def test_edits_of_one_file_in_one_message_are_made_in_their_order(root: Path) ->
     for at in range(20):
         calls.append({"name": "replace", "arguments": {"path": "f", "old": f"line {at}\n", "new": f"LINE {at}\n"}})
         calls.append({"name": "replace", "arguments": {"path": "f", "old": f"last {at}", "new": f"last {at + 1}"}})
-    for run in (lambda agent: agent.execute(), lambda agent: asyncio.run(agent.aexecute())):
+    runs: list[Callable[[Agent[Any]], Any]] = [
+        lambda agent: agent.execute(),
+        lambda agent: asyncio.run(agent.aexecute()),
+    ]
+    for run in runs:
         (root / "f").write_text("".join(f"line {at}\n" for at in range(20)) + "last 0\n")
         agent = Agent(
             model=ScriptedModel([{"tool_calls": calls}, {"text": "done"}]),
