@@ -69,10 +69,10 @@ RULES: tuple[Rule, ...] = (
     Rule(("arch",), "", operands="none", allows=("arch",), asks=("arch -x86_64 ls",)),
     Rule(
         ("date",),
-        "-uR -I?: -d: -r@ --utc --universal --rfc-email --iso-8601=?: --rfc-3339=: --date=: --reference=@",
+        "-uR -I?: -d! -r@ --utc --universal --rfc-email --iso-8601=?: --rfc-3339=: --date=! --reference=@",
         operands="text",
         check="date",
-        allows=("date", "date -u +%s", "date -d yesterday +%F"),
+        allows=("date", "date -u +%s", "date -d yesterday +%F", "date -d '-7 days' +%F"),
         asks=(
             "date -s 12:00",
             "date 010100002020",

@@ -422,10 +422,9 @@ def _awk_without_comparisons(bare: str, emptied: bool) -> str:
     if not emptied:
         head = _AWK_PATTERN.match(rest)
         return rest[head.end() :] if head else rest
-    if not re.search(r"\bfor\b", rest):  # only the parts of a "for" can hold a statement in parentheses
-        previous = ""
-        while previous != rest:
-            previous, rest = rest, re.sub(r"\([^()]*\)", "", rest)
+    previous = ""
+    while previous != rest:  # of what parentheses hold, only the parts of a "for" can print
+        previous, rest = rest, re.sub(r"\((?![^()]*print)[^()]*\)", "", rest)
     depth = 0
     kept: list[str] = []
     outside: list[str] = []
