@@ -10,7 +10,7 @@ import pytest
 
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.errors import ToolError
-from xun.tools.spill import READER, read_spilled, spill
+from xun.tools.spill import MAX_KEPT, READER, read_spilled, spill
 from xun_builtin_tools.cmd.capture import MAX_FILE_BYTES
 from xun_builtin_tools.cmd.kept import KeptFile, new_file
 from xun_builtin_tools.cmd.logs import TaskLog
@@ -86,6 +86,11 @@ def test_a_kept_output_is_neither_read_nor_written_through_a_link(workspace: Wor
     with pytest.raises(ToolError, match="not there any more"):
         read_spilled(workspace, "out-00000000")
     (folder / handle).unlink()
+    with (folder / handle).open("wb") as huge:
+        huge.truncate(MAX_KEPT + 1)
+    with pytest.raises(ToolError, match="not there any more"):
+        read_spilled(workspace, handle)
+    (folder / handle).unlink()
     os.mkfifo(folder / handle)
     with pytest.raises(ToolError, match="not there any more"):
         read_spilled(workspace, handle)
@@ -95,6 +100,12 @@ def test_a_kept_output_is_neither_read_nor_written_through_a_link(workspace: Wor
     with pytest.raises(ValueError, match="not within"):
         spill(workspace, "long " * 1000)
     assert list((tmp_path / "stolen").iterdir()) == []
+
+
+def test_an_output_that_is_too_large_to_be_kept_is_cut(workspace: Workspace):
+    with pytest.raises(OSError, match="is the most that is kept"):
+        spill(workspace, "x" * (MAX_KEPT + 1))
+    assert not (workspace.tempdir.path / "outputs").exists()
 
 
 def test_a_result_is_cut_when_it_can_not_be_kept(workspace: Workspace, tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import secrets
 from pathlib import Path
@@ -18,6 +19,9 @@ CHUNK = 16_384
 MAX_CHUNKS = 4
 """Pieces that one read gives at most."""
 
+MAX_KEPT = 64 * 1024 * 1024
+"""Bytes of an output that can be kept; also what is read of a file that a command put in its place."""
+
 SHOWN = 300
 """Characters of the beginning and of the end that the model gets at once."""
 
@@ -33,10 +37,12 @@ def spill(workspace: Workspace, text: str) -> str:
     """Keep *text* and return what the model gets instead: size, handle, beginning and end.
 
     Raises:
-        OSError: The folder can't be written.
+        OSError: The folder can't be written, or *text* is too large to be kept.
         PolicyError: A command put something else in its place.
     """
     data = text.encode("utf-8", "replace")
+    if len(data) > MAX_KEPT:
+        raise OSError(errno.EFBIG, f"an output has {len(data)} bytes; {MAX_KEPT} is the most that is kept")
     handle = f"out-{secrets.token_hex(4)}"
     # Commands can write to this folder too: through the workspace no link of theirs is followed.
     workspace.write_bytes(_place(workspace, handle), data, mode=0o600)
@@ -89,7 +95,7 @@ def _load(workspace: Workspace, handle: str) -> bytes:
     if not _HANDLE.match(handle):
         raise ToolError(f"{handle!r} is no handle of an output; use the one that was given, such as out-1a2b3c4d.")
     try:
-        return workspace.read_bytes(_place(workspace, handle))
+        return workspace.read_bytes(_place(workspace, handle), MAX_KEPT)
     except (OSError, PolicyError):
         raise ToolError(
             f"The output {handle} is not there any more (outputs end with the agent that made them); "
