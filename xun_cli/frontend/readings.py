@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,21 +94,38 @@ def texts_of(events: Iterable[Event]) -> Iterable[str]:
                 yield value if isinstance(value, str) else str(value)
 
 
-def command_pager(name: str, command: str, output: str) -> Pager:
-    """Return what a background command has written so far."""
+def growing(make: Callable[[int], list[Line]], version: Callable[[], object]) -> Section:
+    """Return a section that is made anew when its *version* is another one."""
+    made: tuple[object, list[Line]] = (None, [])
 
     def lines(columns: int, split: bool) -> list[Line]:
-        return text_lines(output, columns) if output else [[(DIM, " It has written nothing.")]]
+        nonlocal made
+        key = (columns, version())
+        if made[0] != key:
+            made = (key, make(columns))
+        return made[1]
 
+    return Section(lines, grows=True)
+
+
+def command_pager(name: str, command: str, output: Callable[[], str]) -> Pager:
+    """Return what a background command has written so far; *output* gives it at each moment."""
+
+    def lines(columns: int) -> list[Line]:
+        return text_lines(output(), columns) if output() else [[(DIM, " It has written nothing.")]]
+
+    sections = [growing(lines, lambda: (len(output()), output()[-100:]))]
     title: Line = [(BOLD, safe(name, multiline=False)), (DIM, "  " + safe(" ".join(command.split()), multiline=False))]
-    return Pager(title, [Section(lines)], at_end=True)
+    return Pager(title, sections, at_end=True, renew=lambda: sections)
 
 
-def agent_pager(history: Sequence[Envelope], agent: str, task: str, cwd: str) -> Pager:
-    """Return what the sub-agent *agent* said and did, as the session shows its own turns."""
-    events = [replace(item.event, agent="main") for item in history if item.event.agent == agent]
-    section = _turn_section(events, cwd)
+def agent_pager(history: Callable[[], Sequence[Envelope]], agent: str, task: str, cwd: str) -> Pager:
+    """Return what the sub-agent *agent* said and did so far, as the session shows its own turns."""
+
+    def lines(columns: int) -> list[Line]:
+        events = [replace(item.event, agent="main") for item in history() if item.event.agent == agent]
+        return [*_drawn(events, columns, cwd), []] if events else [[(DIM, " Nothing of it is stored.")]]
+
     title: Line = [(BOLD, safe(agent, multiline=False)), (DIM, "  " + safe(" ".join(task.split()), multiline=False))]
-    if not events:
-        section = Section(lambda columns, split: [[(DIM, " Nothing of it is stored.")]])
-    return Pager(title, [section], at_end=True)
+    sections = [growing(lines, lambda: len(history()))]
+    return Pager(title, sections, at_end=True, renew=lambda: sections)

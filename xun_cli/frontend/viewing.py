@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 OUTPUT_SHOWN = 500_000
 """Bytes at the end of a background command's output that are shown."""
+
+READ_AGAIN = 1.0
+"""Seconds after which the output of a background command that is looked at is read again."""
 
 
 class Overlaying(Protocol):
@@ -271,7 +275,7 @@ class Viewing:
 
     async def _work(self) -> None:
         from xun_cli.frontend.choosing import work_picker, workers
-        from xun_cli.frontend.readings import agent_pager, command_pager
+        from xun_cli.frontend.readings import agent_pager
 
         session = self._conversation.session
         if session is None:
@@ -282,12 +286,10 @@ class Viewing:
             )
             if chosen is None:
                 return
-            history, cwd = session.history(), str(session.cwd)
             if chosen.kind == "agent":
-                view = agent_pager(history, chosen.name, chosen.task, cwd)
+                await self._overlays.show(agent_pager(session.history, chosen.name, chosen.task, str(session.cwd)))
             else:
-                view = command_pager(chosen.name, chosen.task, await in_thread(partial(_written, session, chosen.name)))
-            await self._overlays.show(view)
+                await _show_output(self._overlays, self._host, session, chosen)
 
     def _stop(self, worker: Worker) -> str:
         if worker.kind != "command" or worker.state != "running":
@@ -369,6 +371,28 @@ def _written(session: Session, name: str) -> str:
     agents = [session.agent, *getattr(session.agent, "background", ())]
     found = [task for agent in agents for task in Tasks.among(agent) if task.id == name]
     return str(found[0].log.read(-OUTPUT_SHOWN, OUTPUT_SHOWN).text) if found else ""
+
+
+async def _show_output(overlays: Overlaying, host: ViewHost, session: Session, worker: Worker) -> None:
+    """Show what a background command writes, as it writes it."""
+    from xun_cli.frontend.readings import command_pager
+
+    read = partial(_written, session, worker.name)
+    written = [await in_thread(read)]
+
+    async def follow() -> None:
+        while True:
+            await asyncio.sleep(READ_AGAIN)
+            text = await in_thread(read)
+            if text and text != written[0]:  # what is no longer kept has been read
+                written[0] = text
+                host.refresh()
+
+    following = asyncio.get_running_loop().create_task(follow())
+    try:
+        await overlays.show(command_pager(worker.name, worker.task, lambda: written[0]))
+    finally:
+        following.cancel()
 
 
 def fits(lines: Sequence[Line], rows: int) -> bool:

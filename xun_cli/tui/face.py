@@ -265,6 +265,8 @@ class Face:
             self.completing.choose(self.drawing.offer_at(row))
         elif area is self._app.dialog:
             self._clicked_dialog(row)
+        elif area is self._app.side:
+            self.views.work()
         self.refresh()
 
     def _clicked_dialog(self, row: int) -> None:

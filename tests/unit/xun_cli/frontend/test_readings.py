@@ -78,9 +78,12 @@ def views() -> list[FullScreen]:
         output_pager(call, "/proj"),
         session_pager(history(*said), name=HOSTILE, cwd="/proj"),
         agent_pager(
-            [replace(item, event=replace(item.event, agent="x#1")) for item in history(*said)], "x#1", HOSTILE, "/proj"
+            lambda: [replace(item, event=replace(item.event, agent="x#1")) for item in history(*said)],
+            "x#1",
+            HOSTILE,
+            "/proj",
         ),
-        command_pager(HOSTILE, HOSTILE, HOSTILE),
+        command_pager(HOSTILE, HOSTILE, lambda: HOSTILE),
         session_picker([info]),
         work_picker(lambda: [worker], lambda item: HOSTILE),
     ]
