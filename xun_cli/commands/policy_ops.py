@@ -64,9 +64,10 @@ def parse_command(typed: str, policy: PolicyState) -> tuple[str, ...]:
     """Return the tokens of a prefix that somebody typed.
 
     Raises:
-        BadArguments: It is empty, or holds operators, redirections, assignments or substitutions.
+        BadArguments: It is empty, or holds operators, redirections, assignments, substitutions or a pattern.
     """
     from xun_policies.commands import CommandScope, evaluate
+    from xun_policies.shell.grammar import parse
 
     if not typed.strip():
         raise BadArguments("There is no command to allow. Usage: /policy allow command TOKENS, such as npm test.")
@@ -81,6 +82,12 @@ def parse_command(typed: str, policy: PolicyState) -> tuple[str, ...]:
     tokens = commands[0].argv
     if not tokens or "/" in tokens[0]:
         raise BadArguments(f"{typed.strip()!r} can't be a prefix: name the command without a path, as PATH finds it.")
+    words = parse(typed.strip()).commands[0].words
+    if any(word.glob for word in words) or len({word.start for word in words}) < len(words):
+        raise BadArguments(
+            f"{typed.strip()!r} can't be a prefix: its words stand for themselves, and whatever follows them is "
+            "covered too. Leave the pattern out: npm run covers npm run build. Quote it where it is meant as it stands."
+        )
     return tokens
 
 

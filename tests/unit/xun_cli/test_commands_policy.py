@@ -105,6 +105,14 @@ async def test_what_is_no_plain_command_is_refused(ctx: CommandContext, session:
     assert len(session.policy.command_allowlist) == 0 and session.policy_events == [] and session.asked == []
 
 
+@pytest.mark.parametrize("typed", ["npm run *", "npm run:*", "*", "npm {run,test}", "cat src/?"])
+async def test_a_pattern_is_no_prefix(ctx: CommandContext, session: FakeSession, typed: str) -> None:
+    assert "Leave the pattern out" in await shown(ctx, f"/policy allow command {typed}")
+    assert len(session.policy.command_allowlist) == 0
+    await run(ctx, "/policy allow command npm run '*'")
+    assert [entry.tokens for entry in session.policy.command_allowlist] == [("npm", "run", "*")]
+
+
 @pytest.mark.parametrize("typed", ["python", "bash", "sudo", "rm", "curl", "git"])
 async def test_wide_prefixes_are_confirmed(ctx: CommandContext, session: FakeSession, typed: str) -> None:
     session.answers = [False, True]
