@@ -106,7 +106,7 @@ class Viewing:
 
     def work(self) -> None:
         """Show sub-agents and background commands."""
-        self._conversation.spawn(self._work())
+        self._conversation.spawn(self.work_view())
 
     def rewind(self) -> None:
         """Choose a turn to go back before."""
@@ -273,7 +273,8 @@ class Viewing:
         policy_ops.emit_change(session, policy, change.op, change.list, change.entry)
         return f"Taken back: {change.entry}. /policy undo brings it back."
 
-    async def _work(self) -> None:
+    async def work_view(self) -> None:
+        """Show sub-agents and background commands, and each that is chosen, until that is enough."""
         from xun_cli.frontend.choosing import work_picker, workers
         from xun_cli.frontend.readings import agent_pager
 
