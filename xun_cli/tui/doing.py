@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xun_cli.tui.app import FullScreen
@@ -35,6 +36,12 @@ class Doing:
             self._face.toggle_panel()
         else:
             self._face.hint.say("There is no todo list.")
+
+    def view_of(self, line: str) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """Return what shows the view that a typed command asks for: /agents opens them while some work."""
+        if line.strip() == "/agents" and self._face.facts.agents:
+            return self._face.views.work_view
+        return self._face.views.of_line(line)
 
     def redraw(self) -> None:
         """Draw everything anew, also what another program has written over."""

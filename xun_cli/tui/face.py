@@ -110,7 +110,7 @@ class Face:
     def drawn(self) -> None:
         """Go on once the first frame is on the screen: attach to the conversation, or start it."""
         self.conversation.attach(self, self.transcript, self._columns, seen=self.conversation.journal.last)
-        self.conversation.view_of, self.conversation.edited = self.views.of_line, self.views.edited
+        self.conversation.view_of, self.conversation.edited = self.doing.view_of, self.views.edited
         session = self.conversation.session
         if session is not None:
             self.facts = facts_of(item.event for item in session.history())

@@ -25,3 +25,6 @@ async def test_a_click_on_the_panel_opens_a_sub_agent_that_is_followed(tmp_path:
         await sheet.shows("I go on.")
         await sheet.press("q", "escape")
         await sheet.shows("Policy")
+        await sheet.type("/agents\r")
+        await sheet.shows("Sub-agents and background commands")
+        await sheet.press("escape")
