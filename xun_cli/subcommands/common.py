@@ -29,8 +29,11 @@ class Parser(argparse.ArgumentParser):
 
 def parse_words(parser: argparse.ArgumentParser, argv: list[str], default: str) -> argparse.Namespace:
     """Return the arguments of a command of several words; the word *default* is meant when none is given."""
-    found = parser.parse_args(argv)
-    return found if found.word else parser.parse_args([*argv, default])
+    found, rest = parser.parse_known_args(argv)
+    if found.word:
+        return parser.parse_args(argv)
+    # What the command itself does not know belongs to the word that is meant.
+    return parser.parse_args([*(item for item in argv if item not in rest), default, *rest])
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:

@@ -67,6 +67,12 @@ def test_a_command_without_its_word_shows(cli: Cli, command: tuple[str, ...], wo
     assert (code, out, err) == cli(*command, word)
 
 
+def test_options_without_a_word_are_those_of_the_one_that_is_meant(cli: Cli) -> None:
+    assert cli("config", "--json") == cli("config", "show", "--json")
+    assert cli("sessions", "-C", ".", "--all", "--json") == cli("sessions", "-C", ".", "list", "--all", "--json")
+    assert cli("config", "--nothing")[0] == cli("config", "ui.mode")[0] == cli("config", "show", "--nothing")[0] == 2
+
+
 def test_policy_options_without_a_word_are_those_of_show(cli: Cli) -> None:
     assert cli("policy", "--builtin") == cli("policy", "show", "--builtin")
     assert cli("policy", "-C", ".", "--builtin")[0] == 0 and cli("policy", "--nothing")[0] == 2
