@@ -50,14 +50,16 @@ class Call:
         tool: The tool's name.
         args: The arguments as JSON values, or text.
         agent: Who calls.
-        started: When, by the clock of the transcript (seconds).
+        started: When, by the clock of the transcript (seconds); after a question: when a person had answered it.
         output: The end of its live output.
         progress: The last progress text.
         waiting: A question about it is open.
+        asked: One was answered.
         risk: What the assessment said.
         resolved: How its question was answered.
         files: What a write question showed.
         done: Its end.
+        took: Seconds, without those of a person who was asked.
     """
 
     call_id: str
@@ -68,10 +70,12 @@ class Call:
     output: str = ""
     progress: str = ""
     waiting: bool = False
+    asked: bool = False
     risk: RiskAssessed | None = None
     resolved: ApprovalResolved | None = None
     files: tuple[FileDiff, ...] = field(default=())
     done: ToolCompleted | None = None
+    took: float = 0.0
 
     @property
     def checking(self) -> bool:

@@ -104,7 +104,7 @@ def _head(call: Call, columns: int, cwd: str) -> Line:
         color = BAD
     left: Line = [(color, f"{DOT} "), *_agent(call), (NAME, safe(call.tool, multiline=False)), (PLAIN, "  ")]
     facts = "  ".join(_facts(call))
-    took = f"{done.duration_ms / 1000:.1f}s" if done and done.duration_ms >= 50 else ""
+    took = f"{call.took:.1f}s" if call.took >= 0.05 else ""
     room = columns - line_width(left) - width(facts) - width(took) - 4
     line: Line = [*left, (PLAIN, cut(call.title(cwd), max(8, room)))]
     if facts:

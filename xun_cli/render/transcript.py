@@ -233,7 +233,9 @@ class Transcript:
         call = self._open.calls.pop((event.agent, event.call_id), None) or Call(
             event.call_id, event.tool, {}, event.agent, self._now()
         )
-        call.done = event
+        call.done, call.took = event, event.duration_ms / 1000
+        if call.asked:
+            call.took = min(call.took, self._now() - call.started)
         columns = self._columns()
         lines = (whole_card if self._whole else card_lines)(call, columns, self.cwd)
         if event.agent != "main":
@@ -277,7 +279,8 @@ class Transcript:
     def _resolved(self, event: ev.ApprovalResolved) -> list[Line]:
         call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
-            call.waiting = False
+            if call.waiting:
+                call.waiting, call.asked, call.started = False, True, self._now()
             call.resolved = event
         return []
 

@@ -293,3 +293,20 @@ def test_what_is_open_stands_where_it_will_stand(before: str) -> None:
         whole = [*shown, *transcript.live_parts(50)[0]]
     shown += transcript.feed(ev.MessageCompleted(text=earlier + "Open words"))
     assert plain_lines(whole) == plain_lines(shown)
+
+
+def test_the_time_of_a_call_is_not_that_of_the_person_who_was_asked():
+    clock = Clock()
+    made = transcript(clock=clock)
+    fed(made, [ev.TurnStarted(input="go"), started("1", "bash", command="make")])
+    fed(made, [ev.ApprovalRequested(request_id="q", call_id="1", kind="command")])
+    clock.now = 40.0
+    fed(made, [ev.ApprovalResolved(request_id="q", call_id="1", kind="command", choice="once")])
+    clock.now = 42.0
+    assert "2s" in plain_lines(made.live(3)) and "42s" not in plain_lines(made.live(3)[:1])
+    done = ev.ToolCompleted(call_id="1", tool="bash", result={"stdout": "", "returncode": 0}, duration_ms=42_000)
+    assert fed(made, [done]).endswith("exit 0  2.0s")
+    denied = ev.ToolCompleted(call_id="2", tool="bash", ok=False, status="denied", content="No.", duration_ms=9_000)
+    fed(made, [started("2", "bash", command="make"), ev.ApprovalRequested(request_id="r", call_id="2", kind="command")])
+    fed(made, [ev.ApprovalResolved(request_id="r", call_id="2", kind="command", choice="deny")])
+    assert "9.0s" not in fed(made, [denied])
