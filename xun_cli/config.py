@@ -254,6 +254,6 @@ def parse_value(key: str, text: str) -> Any:
 
     try:
         value = tomllib.loads(f"x = {text}")["x"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         value = text
     return check_value(key, value)

@@ -21,6 +21,8 @@ PROJECT_LIMIT = 64_000
 # Python's reader takes time in the square of a key's length; the look-behind keeps this search linear.
 _LONG_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++\s*+\.\s*+){30}""", re.ASCII)
 
+_TOO_LARGE = "a whole number is too large; no setting needs more than 64 bits"
+
 _DEPTH = 6  # no key of ours is deeper; what is deeper is reported as one unknown key
 
 
@@ -82,8 +84,20 @@ def read_toml(path: Path, *, leaves: Collection[str], limit: int = USER_LIMIT, f
         raise ConfigError(_toml_message(path, text, str(error))) from None
     except RecursionError:
         raise ConfigError(f"{short(path)}: tables or lists are nested too deeply; flatten the file") from None
+    except ValueError:
+        # Python reads no number of thousands of digits, and tomllib lets that through.
+        raise ConfigError(f"{short(path)}: {_TOO_LARGE}") from None
+    if any(_holds_giant(value) for value in table.values()):
+        raise ConfigError(f"{short(path)}: {_TOO_LARGE}")
     values = dict(_flat(table, "", leaves, 0))
     return TomlFile(path, values, key_lines(text))
+
+
+def _holds_giant(value: Any) -> bool:
+    """Tell whether there is a whole number beyond 64 bits: TOML has none, and the longest can't be shown."""
+    if isinstance(value, dict | list):
+        return any(_holds_giant(item) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def _read_regular(path: Path, limit: int, follow: bool) -> bytes | None:

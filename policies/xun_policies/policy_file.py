@@ -87,6 +87,8 @@ def parse_toml(text: str, base: str = "", home: str = "", source: str = "import"
     except tomllib.TOMLDecodeError as exc:
         reason = str(exc).replace("at end of document", f"at line {len(text.splitlines())}, the end")
         raise PolicyError(f"The policy file is no valid TOML: {reason}.") from exc
+    except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
+        raise PolicyError("The policy file holds a number that is too large, or is nested too deeply.") from None
     lines = _Lines(text)
     for key in data:
         if key not in ("version", "excluded", "command", "write", "host"):

@@ -63,7 +63,7 @@ def _python(folder: Path) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     try:
         tool: Any = tomllib.loads(text).get("tool", {})
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         tool = {}
     if "pytest" in text or ((folder / "tests").is_dir() and text):
         found.append(("Test", "python -m pytest"))

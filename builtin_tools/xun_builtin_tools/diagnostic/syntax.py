@@ -15,6 +15,10 @@ from xun_builtin_tools.diagnostic.programs import run
 YAML_LIMIT = 2_000_000
 """Bytes of YAML that are checked: its parser is slow."""
 
+_DEEPEST = 500
+_MOST_PARTS = 100
+# The look-behind and the possessive repeats keep the search linear.
+_LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:[\w"'-]++\s*+\.\s*+){{{_MOST_PARTS}}}""", re.ASCII)
 _MESSAGE = 1000
 
 # The parser of Python runs in a process of its own, which a hostile text can bring down without harm.
@@ -110,8 +114,11 @@ def check_yaml(source: Source) -> Fault | None:
 
     if len(source.data) > YAML_LIMIT:
         raise ToolError(f"{source.name} has {len(source.data):,} bytes; {YAML_LIMIT:,} is the limit for YAML.")
+    text = source.text()
+    if _depth(text) > _DEEPEST:
+        return Fault("nested too deeply to be read")
     try:
-        for _ in yaml.compose_all(source.text(), Loader=yaml.SafeLoader):
+        for _ in yaml.compose_all(text, Loader=yaml.SafeLoader):
             source.check()
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
@@ -122,17 +129,35 @@ def check_yaml(source: Source) -> Fault | None:
     return None
 
 
+def _depth(text: str) -> int:
+    """Return how deep brackets are in brackets, those in texts counted too; the reader takes the square of it."""
+    depth = deepest = 0
+    for found in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if found[0] in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def check_toml(source: Source) -> Fault | None:
-    """Read *source* as TOML."""
+    """Read *source* as TOML.
+
+    Raises:
+        ToolError: It has a key that Python's reader would take minutes for.
+    """
     import tomllib
 
+    text = source.text()
+    if _LONG_KEY.search(text):
+        raise ToolError(f"{source.name} has a key of more than {_MOST_PARTS} parts, which is not checked.")
     try:
-        tomllib.loads(source.text())
+        tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         place = re.search(r" \(at line (\d+), column (\d+)\)$", str(exc))
         if place is None:
             return Fault(str(exc)[:_MESSAGE])
         return Fault(str(exc)[: place.start()][:_MESSAGE], int(place[1]), int(place[2]))
+    except ValueError as exc:  # a number of thousands of digits
+        return Fault(str(exc)[:_MESSAGE])
     return None
 
 
