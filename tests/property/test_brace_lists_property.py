@@ -16,7 +16,7 @@ SIGNS = "{{{},,,.ab-=:*?%@+/_1'\\~$["
 def understood(count: int) -> list[tuple[str, list[str]]]:
     """Return words of which the gate knows the alternatives, with these, until *count* are found."""
     chance = random.Random(20261130)
-    found = []
+    found: list[tuple[str, list[str]]] = []
     while len(found) < count:
         word = "".join(chance.choice(SIGNS) for _ in range(chance.randint(4, 14)))
         parsed = parse(f"echo {word}") if "{" in word and "," in word else None
