@@ -179,7 +179,7 @@ def commands(registry: Registry) -> list[SlashCommand]:
             run,
             while_running=True,
             complete=lambda ctx, typed: [word for word in ("reload",) if word.startswith(typed)],
-            topic="Help",
+            topic="Extending",
             details="NAME.md in the folder commands of your settings, or in .xun/commands of a project that you trust, "
             "makes /NAME: its text is sent, with $ARGUMENTS and $1 to $9 replaced.",
         )

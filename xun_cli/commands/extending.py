@@ -25,7 +25,7 @@ def commands() -> list[SlashCommand]:
             "MCP servers and their tools",
             _mcp,
             complete=_complete_mcp,
-            topic="Model",
+            topic="Extending",
             details="Servers are tables [mcp.servers.NAME] of the settings, with command and args, or url. enable and "
             "disable hold for this session; reload asks the servers for their tools again.",
         ),
@@ -35,12 +35,17 @@ def commands() -> list[SlashCommand]:
             "skills that the model can load",
             _skills,
             complete=lambda ctx, typed: [word for word in ("reload",) if word.startswith(typed)],
-            topic="Model",
+            topic="Extending",
             details="A skill is a folder with a SKILL.md, in the folder skills of your settings, or in .xun/skills of "
             "a project that you trust.",
         ),
         SlashCommand(
-            "hooks", "/hooks", "commands of yours that run at points of a session", _hooks, while_running=True
+            "hooks",
+            "/hooks",
+            "commands of yours that run at points of a session",
+            _hooks,
+            while_running=True,
+            topic="Extending",
         ),
     ]
 

@@ -19,7 +19,7 @@ def commands() -> list[SlashCommand]:
             _tui,
             while_running=True,
             complete=lambda ctx, typed: [name for name in _NAMES if name.startswith(typed)],
-            topic="Help",
+            topic="Settings",
             details="Everything goes over: the conversation, grants, mode, model, draft, queue, the running turn.",
         )
     ]

@@ -25,7 +25,7 @@ def commands() -> list[SlashCommand]:
             _doctor,
             while_running=True,
             complete=lambda ctx, typed: [word for word in ("online",) if word.startswith(typed)],
-            topic="Help",
+            topic="Settings",
             details="online also asks the model's server for its list. `xun doctor` looks at the terminal too.",
         )
     ]

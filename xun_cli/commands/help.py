@@ -69,7 +69,7 @@ def commands(registry: Registry) -> list[SlashCommand]:
         ),
         SlashCommand("keys", "/keys", "the keys and what they do", _keys, while_running=True, topic="Help"),
         SlashCommand(
-            "redraw", "/redraw", "draw the last turns again at this width", _redraw, while_running=True, topic="Help"
+            "redraw", "/redraw", "draw the last turns again at this width", _redraw, while_running=True, topic="Session"
         ),
         SlashCommand(
             "copy",

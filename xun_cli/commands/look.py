@@ -24,7 +24,7 @@ def commands() -> list[SlashCommand]:
             _theme,
             while_running=True,
             complete=lambda ctx, typed: [name for name in _WORDS if name.startswith(typed)],
-            topic="Help",
+            topic="Settings",
             details="`xun config set ui.theme NAME` keeps it.",
         ),
         SlashCommand(

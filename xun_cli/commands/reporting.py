@@ -28,7 +28,7 @@ def commands() -> list[SlashCommand]:
             _log,
             while_running=True,
             complete=lambda ctx, typed: [word for word in ("path", "tail") if word.startswith(typed)],
-            topic="Help",
+            topic="Settings",
             details="Warnings and errors of xun itself; with --debug or XUN_LOG every event.",
         ),
         SlashCommand(
@@ -37,11 +37,11 @@ def commands() -> list[SlashCommand]:
             "write a report about a problem to a file; sends nothing",
             _bug,
             while_running=True,
-            topic="Help",
+            topic="Settings",
             details="The report holds this session with what looks like a secret replaced, the checks of /doctor, the "
             "log, and your settings without values that may be secret. Look through it before you share it.",
         ),
-        SlashCommand("init", "/init", "write a first AGENTS.md for this project", _init, topic="Help"),
+        SlashCommand("init", "/init", "write a first AGENTS.md for this project", _init, topic="Session"),
     ]
 
 

@@ -21,7 +21,7 @@ def commands() -> list[SlashCommand]:
             "settings, their values and origins; set one",
             _config,
             complete=_complete,
-            topic="Help",
+            topic="Settings",
         )
     ]
 

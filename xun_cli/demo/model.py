@@ -103,7 +103,8 @@ def _advance(plan: Plan, results: Sequence[ToolResult]) -> Call | str:
 def _last_turn(messages: Sequence[Message]) -> tuple[str, list[ToolResult]]:
     """Return the person's last message and the results of the calls since, in call order."""
     last = max((n for n, message in enumerate(messages) if message.role == "user"), default=-1)
-    text = messages[last].text if last >= 0 else ""
+    # What was piped in stands behind the request; rules can do nothing with it.
+    text = messages[last].text.partition("\n\nStandard input:\n```")[0] if last >= 0 else ""
     since = messages[last + 1 :]
     answers = {message.tool_call_id: message.text for message in since if message.role == "tool"}
     calls = [call for message in since for call in message.tool_calls]
