@@ -19,8 +19,26 @@ from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
 from xun_policies.workspace import Workspace
 
-NAMES = ["a", "b", "ab", "ba", "a.b", ".h", "c d", "é", "a*", "{a,b}", "[a]", "-", "A", "a "]
-ATOMS = ["a", "b", "ab", "*", "**", "?", "[a-b]", "[!a]", "[^b]", ".", "\\*", "\\a", "é", "{a,b}", "c d", "[[:upper:]]"]
+NAMES = ["a", "b", "ab", "ba", "a.b", ".h", "c d", "é", "a*", "{a,b}", "[a]", "-", "A", "a ", "n\nl"]
+ATOMS = [
+    "a",
+    "b",
+    "ab",
+    "*",
+    "**",
+    "?",
+    "[a-b]",
+    "[!a]",
+    "[^b]",
+    ".",
+    "\\*",
+    "\\a",
+    "é",
+    "{a,b}",
+    "c d",
+    "[[:upper:]]",
+    "[[:ab]",
+]
 
 name = st.sampled_from(NAMES)
 part = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=3).map("".join)
@@ -82,6 +100,7 @@ def by_tool(root: Path, backend: str, folder: str = ".") -> list[str]:
 filters = st.one_of(
     st.none(),
     st.sampled_from(["*", "a*", "!a", "a/**", "**/b", "/a/*", "[ab]", "*.{b,c}", "b/", "!b/", "a/?", "!a/b", ".h"]),
+    st.sampled_from(["?", "!?", "{,a}b", "!{a,b}", "./*", "!/a", "a ", "!a ", "\\{a,b\\}", "*:*", "!**/b/*", "[!a]"]),
 )
 CASES = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 

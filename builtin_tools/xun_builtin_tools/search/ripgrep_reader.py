@@ -15,7 +15,7 @@ from xun_builtin_tools.search.request import GrepRequest
 from xun_builtin_tools.search.ripgrep_filter import lists_ignored
 from xun_builtin_tools.search.visible import Visibility
 
-_MAX_SNIFFED = 5_000
+_MAX_SNIFFED = 1_000
 """So many files of a list are looked into; of a longer one only the first are shown."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
