@@ -60,6 +60,13 @@ def _encoded(key: str) -> set[str]:
     return {form for form in forms if len(form) >= _SHORTEST_ENCODED}
 
 
+def masked(text: str, settings: Settings) -> str:
+    """Return *text* without the person's own keys: a running session still holds what its file does not."""
+    for key in hidden_keys(settings):
+        text = text.replace(key, "***")
+    return text
+
+
 def log_events(session: Session, settings: Settings) -> None:
     """Mask the keys in the log, which must be set up by now, and log the events of *session* where that is wanted."""
     keys = hidden_keys(settings)

@@ -187,6 +187,7 @@ async def _rename(ctx: CommandContext, rest: str) -> CommandResult:
 async def _export(ctx: CommandContext, rest: str) -> CommandResult:
     import asyncio
 
+    from xun_cli.event_log import masked
     from xun_cli.places import write_private
     from xun_cli.session.export import export
 
@@ -203,7 +204,7 @@ async def _export(ctx: CommandContext, rest: str) -> CommandResult:
         raise BadArguments(f"There is no folder {path.parent}.")
     if path.exists() and not await ctx.confirm(f"Replace {path}?", "The file exists."):
         return said("Nothing written.")
-    content = export(session.history(), form, title=session.name, redacted="--redact" in flags)
+    content = masked(export(session.history(), form, title=session.name, redacted="--redact" in flags), ctx.settings)
     await asyncio.to_thread(write_private, path, content.encode("utf-8", "replace"))
     return said(f"Wrote this session to {path}. Only you can read it; look through it before you share it.")
 

@@ -81,6 +81,7 @@ def _report(ctx: CommandContext) -> str:
 
     from xun_cli._version import __version__
     from xun_cli.diagnosis import diagnose
+    from xun_cli.event_log import masked
     from xun_cli.options import StartOptions
     from xun_cli.session.export import export
     from xun_cli.session.redaction import redact
@@ -94,7 +95,8 @@ def _report(ctx: CommandContext) -> str:
     if ctx.places.log_file.is_file():
         parts.append("## Log\n" + "\n".join(_last_lines(ctx.places.log_file)))
     head = redact("\n\n".join(parts))
-    return f"{head}\n\n{export(ctx.session.history(), 'md', title='Session', redacted=True)}"
+    text = f"{head}\n\n{export(ctx.session.history(), 'md', title='Session', redacted=True)}"
+    return masked(text, ctx.settings)
 
 
 def _settings(settings: Settings) -> list[str]:
