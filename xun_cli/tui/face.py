@@ -160,8 +160,7 @@ class Face:
         session = self.conversation.session
         self.facts = facts_of(item.event for item in session.history()) if session is not None else Facts()
         if self._alive:
-            self._app.transcript.go_to_end()
-            self._app.transcript.reload()
+            self._app.transcript.open()
 
     def refresh(self) -> None:
         """Draw soon, and keep drawing while something moves."""

@@ -107,7 +107,7 @@ class ScrollArea(ScrollView, can_focus=False):
         self._drawn_for = 0
         self._whole = False
         self._filling: asyncio.Task[None] | None = None
-        self._moving = self._grown = False
+        self._moving = self._grown = self._anew = False
         self.follows = True
         """Whether new output moves the view."""
         self.on_follow: Callable[[], None] = lambda: None
@@ -138,6 +138,8 @@ class ScrollArea(ScrollView, can_focus=False):
 
     def append(self, lines: Iterable[Line]) -> None:
         """Take the lines of the newest entry of the journal; they are to be seen with the next `set_live`."""
+        if self._anew:
+            return  # what is being loaded ends with them
         self._first = min(self._first, self._journal.last)
         if not self._rows.add(self._journal.last, lines, self.columns):
             return
@@ -157,8 +159,14 @@ class ScrollArea(ScrollView, can_focus=False):
         else:
             self._changed()
 
+    def open(self) -> None:
+        """Show another session, or this one as it counts now; what stands there stays until that is drawn."""
+        self.go_to_end()
+        self._anew = True
+        self.reload()
+
     def reload(self) -> None:
-        """Draw everything again from the journal: for another width, another session."""
+        """Draw everything again from the journal, as for another width."""
         self._drawn_for = self.columns
         if self._filling is not None:
             self._filling.cancel()
@@ -168,7 +176,7 @@ class ScrollArea(ScrollView, can_focus=False):
         """Show nothing, until the next reload or line."""
         if self._filling is not None:
             self._filling.cancel()
-        self._rows, self._first, self._whole = Rows(), 1 << 62, False
+        self._rows, self._first, self._whole, self._anew = Rows(), 1 << 62, False, False
         self._changed()
 
     async def _load(self) -> None:
@@ -179,7 +187,8 @@ class ScrollArea(ScrollView, can_focus=False):
         first = entries[begin].number if begin < len(entries) else self._journal.last + 1
         async for number, lines in self._replayed(first, None):
             rows.add(number, lines, width)
-        self._rows, self._first, self._whole = rows, first, False
+        self._rows, self._first, self._whole, self._anew = rows, first, False, False
+        self.screen.clear_selection()  # other rows stand where it was
         self._changed()
         await self._fill(self._mounted)
 

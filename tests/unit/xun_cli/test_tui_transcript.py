@@ -156,6 +156,8 @@ async def test_two_clicks_select_a_word_and_three_a_row(tmp_path: Path) -> None:
         await sheet.until(lambda: sheet.app.screen.get_selected_text() == "src/app.py")
         await sheet.click(12, row)
         await sheet.until(lambda: sheet.app.screen.get_selected_text() == "你好 see src/app.py now")
+        await sheet.pilot.resize_terminal(60, 24)
+        await sheet.until(lambda: not sheet.app.screen.get_selected_text())
 
 
 async def test_the_wheel_scrolls_an_open_view(tmp_path: Path) -> None:
