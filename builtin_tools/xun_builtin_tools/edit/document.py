@@ -11,9 +11,8 @@ import codecs
 import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.linediff import line_opcodes
@@ -34,8 +33,7 @@ RAW = "raw"
 """The codec of a file whose encoding is not known: ASCII is text, each other byte stays itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(NamedTuple):
     """Replace ``text[start:end]`` by *new*; offsets count characters of `Document.text`."""
 
     start: int
@@ -109,6 +107,12 @@ class Document:
         text = _decode(path, data, codec)
         _refuse_nul(path, text)
         if _encode_text(text, codec) != data:
+            if codec in ("utf-16", "utf-32"):
+                raise EditError(
+                    f"{path} has no byte order mark, so {codec} does not say how its bytes are ordered. Use "
+                    f"{codec}-le or {codec}-be.",
+                    kind="encoding",
+                )
             raise EditError(f"{path} does not keep its bytes when it is read as {encoding}.", kind="encoding")
         return cls(path, text, codec)
 
@@ -180,8 +184,15 @@ class Document:
         """Refuse text that can't be written to this file.
 
         Raises:
-            EditError: kind ``encoding``; *facts* are added to it.
+            EditError: kind ``encoding``, or ``binary`` for a NUL; *facts* are added to it.
         """
+        if "\0" in new:
+            raise EditError(
+                f"The new text has a NUL character, with which {self.path} would be a binary file that no text tool "
+                "can edit; nothing was changed. In JSON a letter such as \u00e9 is that letter, or \\u00e9.",
+                kind="binary",
+                **facts,
+            )
         if new.isascii():
             return
         if self.codec == RAW:

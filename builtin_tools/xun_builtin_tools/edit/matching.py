@@ -12,7 +12,7 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from xun_builtin_tools.edit.document import RAW, Document
 from xun_builtin_tools.edit.linediff import line_opcodes
@@ -50,9 +50,11 @@ class Shift:
         return line[len(self.prefix) :] if line.startswith(self.prefix) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """One candidate: ``text[start:end]`` of the document stands for the old text."""
+class Spot(NamedTuple):
+    """One candidate: ``text[start:end]`` of the document stands for the old text.
+
+    A tuple, as `Splice` is: a call may have hundreds of thousands of them.
+    """
 
     start: int
     end: int

@@ -44,11 +44,19 @@ def replace_text(doc: Document, old: str, new: str, *, replace_all: bool = False
     Raises:
         EditError: kinds ``empty_old``, ``noop``, ``not_found``, ``ambiguous``, ``encoding``; *facts* are added to it.
     """
+    given = old, new
     old, new = fold_newlines(old), fold_newlines(new)
     if doc.mark:
         # The mark is kept apart from the text: whoever copied it with the text means one mark, not two.
         old, new = old.removeprefix("\ufeff"), new.removeprefix("\ufeff")
     what = "The old text" if "edit_index" not in facts else f"The old text of edits[{facts['edit_index']}]"
+    if old and old == new and given[0] != given[1]:
+        raise edit_error(
+            "noop",
+            f"{what} and the new one differ in line ends only, which edits keep as {doc.path} has them, so nothing was "
+            "changed. Change them with a command, such as sed -i 's/\\r$//'.",
+            **facts,
+        )
     _check_call(doc, old, new, what, facts)
     limit = None if replace_all else CANDIDATES_LIMIT
     in_source = doc.in_source(old, new)
@@ -76,7 +84,7 @@ def _check_call(doc: Document, old: str, new: str, what: str, facts: dict[str, A
     if old == new:
         raise edit_error(
             "noop",
-            f"{what} and the new one are the same (line ends are not compared), so {doc.path} was not changed.",
+            f"{what} and the new one are the same, so {doc.path} was not changed.",
             **facts,
         )
 

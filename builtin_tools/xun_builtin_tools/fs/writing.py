@@ -68,9 +68,10 @@ def write_file(ctx: ToolCallContext[Any], path: str, content: str, encoding: str
 
 
 def _new_document(resolved: ResolvedPath, content: str, encoding: str | None) -> Document:
-    # Through the loader, for its checks of the name; an empty file is in every encoding.
-    doc = Document.load(resolved.display, b"", encoding)
-    mark = codecs.BOM_UTF8 if encoding is not None and encoding.lower().replace("_", "-") == "utf-8-sig" else b""
+    plain = (encoding or "").lower().replace("_", "-")
+    mark = {"utf-8-sig": codecs.BOM_UTF8, "utf-16": codecs.BOM_UTF16_LE, "utf-32": codecs.BOM_UTF32_LE}.get(plain, b"")
+    # Through the loader, for its checks of the name; a file that is empty but for its mark is in every encoding.
+    doc = Document.load(resolved.display, mark, encoding)
     doc.check_new_text(content)
     return Document(resolved.display, content, doc.codec, mark)
 
