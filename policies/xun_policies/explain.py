@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "|": "pipe",
     "&&": "and",
+    "!": "not",
     "||": "or",
     ";": "then",
     "(": "group",

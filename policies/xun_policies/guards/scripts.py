@@ -72,11 +72,13 @@ def find(rule: Rule, call: Call) -> Problem | None:
             return problem
         index += 1
     starts, expression = words[first:index], words[index:]
-    if follows or _opens_links(expression):
-        problem = links_out(starts, call)
-        if problem is not None:
-            return problem
-    return _find_expression(expression, call, starts or [Word(".", 0, 0)])
+    problem = _find_expression(expression, call, starts or [Word(".", 0, 0)])
+    if problem is not None or not (follows or _opens_links(expression)):
+        return problem
+    problem = links_out(starts, call)
+    if problem is None or follows:
+        return problem
+    return Problem(problem.rule, f"{problem.reason}; -type f before -exec passes links by")
 
 
 def _opens_links(expression: Sequence[Word]) -> bool:
