@@ -46,6 +46,14 @@ _ANSWERS = {
 }
 """What the three answers do."""
 
+_PRESENT = frozenset({"update", "delete", "move"})
+
+_WHY_WRITE = (
+    "A file that is there changes only with your yes, or under a permission that covers its path (/policy). "
+    "/mode auto-edit does not ask within the project."
+)
+"""Why a write is asked about."""
+
 LONG_COMMAND = 8
 """Rows of a command above which the short view keeps its beginning and its end, with a count between."""
 
@@ -79,6 +87,8 @@ def explain_lines(request: ChoiceRequest, columns: int) -> list[Line]:
         text = request.command.explain(columns)
         lines += [[(PLAIN, piece)] for row in safe(text).split("\n") for piece in hard_wrap(row, columns)]
         lines.append([])
+    if request.files and all(file.action in _PRESENT and not file.protected for file in request.files):
+        lines += [*wrap([(PLAIN, _WHY_WRITE)], columns), []]
     for option in request.options:
         note = option.note or (_ANSWERS.get(str(option.value), "") if request.kind in ("command", "write") else "")
         lines += wrap([(BOLD, safe(option.label)), (PLAIN, f": {safe(note)}" if note else "")], columns)

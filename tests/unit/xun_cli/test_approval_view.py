@@ -161,6 +161,13 @@ def test_small_dialog_shows_what_changes_before_what_stays() -> None:
     assert "1  one\n" in scrolled_on and "6 of 9 lines hidden" in scrolled_on
 
 
+def test_explanation_of_a_write_says_why_it_is_asked_about() -> None:
+    state = DialogState(view="explain")
+    assert "permission that covers its path" in plain_lines(approval_view(write_request(), 100, 30, state))
+    protected = (FileDiff("/proj/.git/config", "update", DIFF, protected=True),)
+    assert "permission that" not in plain_lines(approval_view(write_request(files=protected), 100, 30, state))
+
+
 def test_hints_of_a_small_dialog_name_what_the_rest_does_not() -> None:
     file = FileDiff("/proj/src/app.py", "update", DIFF, 2, 1, proposed="x")
     state = replace(first_state(write_request(files=(file,))), edits=True)
