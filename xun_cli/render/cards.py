@@ -73,7 +73,7 @@ def has_more(call: Call, columns: int, cwd: str) -> bool:
 
 def live_card(call: Call, columns: int, cwd: str, now: float, spinner: str) -> Line:
     """Return the line of a call that still runs."""
-    seconds = f"{max(0.0, now - call.started):.0f}s"
+    seconds = f"{int(max(0.0, now - call.started))}s"
     left: Line = [(ACCENT, f"{spinner} "), *_agent(call), (NAME, safe(call.tool, multiline=False)), (PLAIN, "  ")]
     end = "waiting for you" if call.waiting else f"checking {seconds}" if call.checking else seconds
     room = columns - line_width(left) - width(end) - 2
