@@ -139,7 +139,7 @@ def _unmarked(row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     texts = {key: row[key] for key in ("title", "description") if isinstance(row.get(key), str)}
-    return {**row, **{key: html.unescape(re.sub(r"</?\w+>", "", text)) for key, text in texts.items()}}
+    return {**row, **{key: html.unescape(re.sub(r"</?\w+>|&#[0-9]{20,};?", "", text)) for key, text in texts.items()}}
 
 
 ENGINES = (
