@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +51,8 @@ def read_ignore_file(path: str | Path, dir_fd: int | None = None) -> bytes | Non
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
         return os.read(fd, _MAX_BYTES)
     finally:
         os.close(fd)

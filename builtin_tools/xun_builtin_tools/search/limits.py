@@ -45,6 +45,15 @@ class Clock:
         self._end = time.monotonic() + seconds
         self._check_cancel = check_cancel
 
+    def watching(self, check: Callable[[], None]) -> Clock:
+        """Return a clock that ends with this one, and earlier when *check* raises."""
+
+        def both() -> None:
+            self._check_cancel()
+            check()
+
+        return Clock(self.left, both)
+
     @property
     def left(self) -> float:
         """Seconds that are left, at least 0."""

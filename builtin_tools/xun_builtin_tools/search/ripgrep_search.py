@@ -271,10 +271,15 @@ class RipgrepSearch:
         with ExitStack() as stack:
             place = _Place(self.request.scope, stack)
             arguments = [*self._arguments(place), *place.last]
-            main = place.run(self.program, arguments, self.clock, stack)
-            survey = None
-            if self.request.scope.outer is not None:
-                survey = stack.enter_context(Survey(self.request.scope, self.memory))
+            survey = Survey(self.request.scope, self.memory) if self.request.scope.outer is not None else None
+
+            def check() -> None:
+                if survey is not None and survey.refused:
+                    raise Unequal  # without waiting for an end that does not count
+
+            main = place.run(self.program, arguments, self.clock.watching(check), stack)
+            if survey is not None:
+                stack.enter_context(survey)
             reader = Reader(self.request, place.relative, self.hits)
             if self.request.output == "files":
                 reader.read_paths(main.batches(b"\0"))

@@ -108,6 +108,11 @@ class Survey:
         self._stopped = True
         self._thread.join()
 
+    @property
+    def refused(self) -> bool:
+        """Whether it is known by now that an ignore file is read otherwise."""
+        return not self._plain
+
     def plain(self, clock: Clock) -> bool:
         """Return whether all ignore files are read alike; waits for the end.
 

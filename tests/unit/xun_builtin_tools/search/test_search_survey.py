@@ -8,14 +8,19 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from xun.errors import CancelledError
+from xun.tools.toolbox import ToolBox
+from xun_builtin_tools import search
+from xun_builtin_tools.search.engine import SearchOptions
 from xun_builtin_tools.search.limits import Clock, TimeUp
 from xun_builtin_tools.search.request import Scope
 from xun_builtin_tools.search.survey import Memory, Survey
+from xun_policies.workspace import Workspace
 
 
 def nothing() -> None:
@@ -150,6 +155,19 @@ def test_an_ignore_file_that_is_a_link_sends_the_search_the_other_way(tmp_path: 
     tree(tmp_path)
     (tmp_path / "e/.gitignore").symlink_to(tmp_path / ".gitignore")
     assert looked(tmp_path, Memory())[0] is False
+
+
+def test_an_ignore_file_that_is_a_pipe_sends_it_the_other_way_before_ripgrep_ends(tmp_path: Path) -> None:
+    """ripgrep waits for a writer of the pipe, until it is killed."""
+    tree(tmp_path)
+    (tmp_path / "e/f").write_text("x\n", "utf-8")
+    os.mkfifo(tmp_path / "e/.gitignore")
+    toolbox = ToolBox().register(*search.tools(SearchOptions(backend="ripgrep", seconds=15)))
+    agent: Any = SimpleNamespace(workspace=Workspace(tmp_path))
+    began = time.monotonic()
+    value = toolbox.call_tool(agent, "grep", {"pattern": "x"}, None).unwrap()
+    assert [row["path"] for row in value["matches"]] == ["e/f"]
+    assert "note" not in value and time.monotonic() - began < 10
 
 
 def test_no_more_than_a_number_of_folders_and_trees_is_remembered(
