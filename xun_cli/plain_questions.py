@@ -45,7 +45,7 @@ def question_text(request: ChoiceRequest, columns: int, waiting: int = 0, *, edi
     if request.allow_extra:
         lines.append("  or type your own answer")
     if request.default is not None and request.kind not in ("command", "write"):
-        lines.append(f"  nothing: {safe(str(_label(request, request.default)), multiline=False)}")
+        lines.append(f"  an empty line: {safe(str(_label(request, request.default)), multiline=False)}")
     if request.kind in ("command", "write"):
         lines.append(HINT + _edit_hint(request, edits=edits))
     if waiting:
