@@ -233,9 +233,8 @@ class Transcript:
         call = self._open.calls.pop((event.agent, event.call_id), None) or Call(
             event.call_id, event.tool, {}, event.agent, self._now()
         )
-        call.done, call.took = event, event.duration_ms / 1000
-        if call.asked:
-            call.took = min(call.took, self._now() - call.started)
+        took = event.duration_ms / 1000
+        call.done, call.took = event, min(took, self._now() - call.started) if call.asked else took
         columns = self._columns()
         lines = (whole_card if self._whole else card_lines)(call, columns, self.cwd)
         if event.agent != "main":
