@@ -46,7 +46,10 @@ _WITH_COMMENTS = re.compile(
     r"|deno|turbo|wrangler|api-extractor[^/]*)\.json$",
     re.I,
 )
-_JSON_PIECE = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[]}])', re.S)
+# Nothing is tried twice: a text of nothing but commas and comments is read in one go.
+_STRING = r'("(?:[^"\\\n]|\\.)*+"?+)'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?+", re.S)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[]}}])", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +160,8 @@ def _without_comments(source: Source) -> Source:
         # The lines stay, so that places stay right.
         return found[1] if found[1] is not None else "\n" * found[0].count("\n")
 
-    text = _JSON_PIECE.sub(piece, source.data.decode("utf-8", "replace"))
-    return dataclasses.replace(source, data=text.encode())
+    text = _COMMENT.sub(piece, source.data.decode("utf-8", "replace"))
+    return dataclasses.replace(source, data=_TRAILING_COMMA.sub(piece, text).encode())
 
 
 def _short(message: str) -> str:

@@ -173,3 +173,13 @@ def test_it_is_quick(call: Call) -> None:
     for number in range(5):
         call("write_file", path=f"{number}.py", content=GOOD)
     assert time.monotonic() - begun < 2.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",/**/" * 30_000, '["a"' + ", /* x" * 30_000, "/*" * 100_000, '"' + "\\" * 100_000, (", " + " " * 500) * 300],
+)
+def test_a_hostile_text_with_comments_takes_no_time(call: Call, text: str) -> None:
+    begun = time.process_time()
+    assert wrong(call("write_file", path=".vscode/settings.json", content=text))
+    assert time.process_time() - begun < 2
