@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,18 @@ def carried(start: Start, clock: Callable[[], float] = time.monotonic) -> Carrie
         rebuild=start.rebuild or compose,
         clock=clock,
     )
+    conversation.prepare = load_front_end
     history = InputHistory(None if options.no_session else start.places.history_file)
     return Carried(conversation, history, Folds(settings.ui.paste_fold_lines, settings.ui.paste_fold_chars))
+
+
+def load_front_end(name: str) -> None:
+    """Load what the front end *name* needs: between two of them the terminal echoes what is typed, so that is short."""
+    with suppress(ImportError):  # the front end itself says what is missing
+        if name == "inline":
+            import xun_cli.repl.app
+        elif name == "full":
+            import xun_cli.tui.app  # noqa: F401
 
 
 async def _drive(start: Start, first: str) -> Leave:

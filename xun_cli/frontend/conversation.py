@@ -49,6 +49,8 @@ class Conversation(Stage):
     ) -> None:
         super().__init__(clock)
         self.registry: Registry | None = None
+        self.prepare: Callable[[str], None] = lambda name: None
+        """Loads what a front end needs, before the present one gives way to it; called in a thread."""
         self._options, self._settings, self._places = options, settings, places
         self._build, self._rebuild = build, rebuild
         self._held: list[Draft] = []
@@ -249,6 +251,7 @@ class Conversation(Stage):
         elif result.action == "clear_screen":
             self._host.clear_screen()
         elif result.action == "switch":
+            await in_thread(lambda: self.prepare(str(result.data)))
             self._host.switch(str(result.data))
         elif result.action == "copy":
             self._host.copy(str(result.data))
