@@ -26,9 +26,11 @@ _FIND_PATH = re.compile(r"-(?:newer|anewer|cnewer|samefile|newer[aBcm][aBcm])")
 _FIND_TIME = re.compile(r"-newer[aBcm]t")
 
 _AWK_BAD = re.compile(
-    r"\b(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n", re.A
+    # A number ends where a name begins: 1system("x") and 0x1Asystem("x") are calls, so digits and a to f begin none.
+    r"(?<![G-Zg-z_])(?:system|getline|ARGV|ARGC|ENVIRON|close|fflush|PROCINFO|SYMTAB|FUNCTAB|function|func)\b|@|\\\n",
+    re.A,
 )
-_AWK_CALL = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*\(", re.A)
+_AWK_CALL = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*\(", re.A)
 _AWK_CALLS = wordset(
     "length substr split sub gsub gensub match index sprintf tolower toupper int sin cos atan2 "
     "exp log sqrt rand srand strftime "
