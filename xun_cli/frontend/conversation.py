@@ -237,6 +237,8 @@ class Conversation(Stage):
             return
         self.own_lines(lambda transcript: transcript.typed(line))
         result = await self.registry.run(context, line)
+        if not context.session.running:
+            self._pump.flush()  # its answer comes after the events that it caused
         self.own_lines(lambda transcript: transcript.say(_output_rows(result, transcript.columns)))
         await self.act(result)
 

@@ -150,6 +150,16 @@ async def test_a_session_that_was_killed_in_a_turn_goes_on_at_rest(tmp_path: Pat
         await sheet.shows("○ the rest")
 
 
+async def test_the_answer_of_a_command_comes_after_what_it_caused(tmp_path: Path) -> None:
+    async with running(tmp_path) as sheet:
+        await sheet.press("/mode plan\r")
+        await sheet.shows("scripted · plan")
+        entries = sheet.repl.conversation.journal.entries
+        await sheet.until(lambda: "policy.changed" in [entry.event.type for entry in entries if entry.event])
+        kinds = [entry.event.type if entry.event else "own" for entry in entries]
+        assert kinds[-3:] == ["own", "policy.changed", "own"]
+
+
 async def test_leaving_asks_only_while_a_turn_runs(tmp_path: Path) -> None:
     async with running(tmp_path) as sheet:
         await sheet.press("slow\r")
