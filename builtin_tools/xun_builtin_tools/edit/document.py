@@ -41,6 +41,14 @@ class Splice(NamedTuple):
     new: str
 
 
+def counted_text(data: bytes) -> str | None:
+    """Return *data* as text whose lines can be counted; None for binary data."""
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(codec, "replace")
+    return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of *data* in hex."""
     return hashlib.sha256(data).hexdigest()

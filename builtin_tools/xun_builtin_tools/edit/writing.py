@@ -15,7 +15,7 @@ from xun_builtin_tools.edit.broken import what_broke, written
 from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, State, file_state, read_state
 from xun_builtin_tools.edit.charset import stated_charset
 from xun_builtin_tools.edit.commit import new_token
-from xun_builtin_tools.edit.document import RAW, Document
+from xun_builtin_tools.edit.document import RAW, Document, counted_text
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.replacing import Replaced, count_changes, snippet
 from xun_builtin_tools.edit.state import EditState
@@ -244,9 +244,8 @@ def write_new(ctx: ToolCallContext[Any], resolved: ResolvedPath, data: bytes, mo
 
 def count_bytes(old: bytes, new: bytes) -> tuple[int, int]:
     """Return the lines added and removed between two contents; none for binary ones."""
-    if b"\0" in old or b"\0" in new:
-        return 0, 0
-    return count_changes(old.decode("utf-8", "replace"), new.decode("utf-8", "replace"))
+    texts = [counted_text(side) for side in (old, new)]
+    return (0, 0) if texts[0] is None or texts[1] is None else count_changes(texts[0], texts[1])
 
 
 def describe(result: Replaced, lines: Sequence[list[int]] | None = None, doc: Document | None = None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from xun_builtin_tools.edit.nearest import cause_of
 from xun_builtin_tools.edit.patchtext import parse_patch
 from xun_builtin_tools.edit.placing import apply_hunks
 from xun_builtin_tools.edit.replacing import count_changes, replace_text
+from xun_builtin_tools.edit.writing import count_bytes
 
 
 def replaced(data: bytes, old: str, new: str, encoding: str | None = None, **options: bool) -> bytes:
@@ -235,3 +236,9 @@ def test_wrong_counts_are_recounted() -> None:
     )
     assert first.hunks[0].rows == ((" ", "a"), ("-", "b"), ("+", "B"))
     assert second.hunks[0].rows == (("-", "x"), ("+", "y"), (" ", "z"))
+
+
+def test_the_lines_of_a_marked_file_are_counted_and_those_of_a_binary_one_are_not() -> None:
+    assert count_bytes("a\nb\n".encode("utf-16"), "a\nc\nd\n".encode("utf-16")) == (2, 1)
+    assert count_bytes(b"", b"\xef\xbb\xbfa\n") == (1, 0)
+    assert count_bytes(b"a\n\0", b"b\n") == (0, 0)
