@@ -68,6 +68,8 @@ def _replace(path: str, old: str, new: str, every: bool) -> Plan:
 
 
 def _replaced(path: str, old: str, new: str, result: ToolResult) -> str:
+    if result.get("edited_by_user"):
+        return f"{code(path)} is written as you edited it{_figures(result)}. {UNDO}"
     count = len(result.get("lines") or []) or 1
     times = f" at {plural(count, 'place')}" if count > 1 else ""
     done = f"Replaced {code(old)} with {code(new)}" if new else f"Removed {code(old)}"

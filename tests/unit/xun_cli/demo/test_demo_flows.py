@@ -102,6 +102,21 @@ def test_a_replacement_is_made_and_reported(chat, folder):
     assert (folder / "app.py").read_text() == "foo = 1\nprint(foo)\ny = 'twice'\n"
 
 
+def test_an_edited_replacement_is_not_claimed_as_it_was_proposed(chat, folder):
+    class Editing(Answers):
+        async def choose(self, request):
+            self.asked.append(request)
+            return ChoiceOutcome("once", edited="mine\n" if len(self.asked) == 1 else None)
+
+    said = chat("replace once with twice in app.py", Editing("once"))
+    assert "written as you edited it" in said and "Replaced" not in said
+    assert (folder / "app.py").read_text() == "mine\n"
+
+
+def test_a_request_is_read_without_what_was_piped_in(chat):
+    assert "`foo` is found" in chat("find foo\n\nStandard input:\n```\nnothing of it\n```")
+
+
 def test_a_denied_replacement_is_never_claimed(chat, folder):
     before = (folder / "app.py").read_bytes()
     chooser = Answers("deny", "not on a Friday")
