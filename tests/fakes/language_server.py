@@ -1,6 +1,7 @@
 """A language server for tests: lines with ``BAD`` are errors, with ``ODD`` warnings, with ``NOTE`` hints.
 
-A line ``NEEDS name`` is an error as long as there is no file of that name beside it. Run as a program with the words of `MODES` that change how it behaves; it writes what it was asked to the file that
+A line ``NEEDS name`` is an error as long as there is no file of that name beside it. Run as a program with the words of
+`MODES` that change how it behaves; it writes what it was asked to the file that
 ``--log`` names.
 """
 

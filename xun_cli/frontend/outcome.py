@@ -11,6 +11,7 @@ from xun_cli.frontend.history import InputHistory
 if TYPE_CHECKING:
     from xun_cli.frontend.conversation import Conversation
 
+
 class Leave(NamedTuple):
     """xun ends.
 
