@@ -129,7 +129,7 @@ class SlashCommand:
 
 def is_command(line: str) -> bool:
     """Tell whether *line* is a slash command; a line that begins with a blank or a path (``/etc/hosts``) never is."""
-    return line.startswith("/") and "/" not in line[1:].partition(" ")[0].partition("\n")[0]
+    return line.startswith("/") and "/" not in split_line(line)[0]
 
 
 More = Callable[["CommandContext"], Iterable[SlashCommand]]

@@ -93,6 +93,7 @@ class PatchPlan:
         """Return a path at which nothing is, or where an earlier part deleted a file."""
         resolved = self._resolve(path, follow=False)
         if path.endswith("/"):
+            self._resolve(path)  # where it leads is said first, as by every other tool
             raise edit_error("is_dir", f"{path} ends with a slash, so it names a folder; give the name of the file.")
         earlier = self._files.get(str(resolved.path))
         if earlier is not None:
