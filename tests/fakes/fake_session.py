@@ -46,6 +46,7 @@ class FakeConfig:
     risk_model: Any = None
     allowed_hosts: tuple[str, ...] = ()
     audit: Any = None
+    check_writes: bool = True
 
 
 @dataclass
