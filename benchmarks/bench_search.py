@@ -28,7 +28,7 @@ from xun_builtin_tools.search.engine import SearchOptions  # noqa: E402
 from xun_policies.workspace import Workspace  # noqa: E402
 
 WITH_RIPGREP, WITHOUT = 1.3, 6.0
-ROUNDS = 7
+ROUNDS = 11
 WORDS = ("def", "return", "import", "self", "value", "result", "index", "config", "error", "None", "class", "path")
 IGNORE = "node_modules/\n*.pyc\n__pycache__/\ndist/\n/build/\n[Bb]in/\n"
 

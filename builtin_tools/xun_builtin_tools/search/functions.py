@@ -152,10 +152,10 @@ def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) 
 
 
 def _shown_paths(scope: Scope, found: list[str], sort: str, limit: int) -> list[str]:
-    from xun_builtin_tools.search.hits import by_path
+    from xun_builtin_tools.search.hits import in_order
     from xun_policies.paths.names import shown_name
 
-    found.sort(key=by_path)
+    found = in_order(found)
     if sort == "mtime":
         base = str(scope.folder)
         found.sort(key=lambda path: -_mtime(os.path.join(base, path)))
@@ -170,13 +170,13 @@ def _mtime(path: str) -> int:
 
 
 def _grep_value(hits: Any, output: str, limit: int, after: int) -> dict[str, Any]:
-    from xun_builtin_tools.search.hits import by_path, match_rows
+    from xun_builtin_tools.search.hits import in_order, match_rows
     from xun_policies.paths.names import shown_name
 
     if output == "matches":
         rows, cut = match_rows(hits, limit, after)
         return {"matches": rows, "total": hits.total, "truncated": cut}
-    paths = sorted(hits.counts, key=by_path)
+    paths = in_order(list(hits.counts))
     kept = paths[:limit]
     value: dict[str, Any] = (
         {"files": [shown_name(path) for path in kept], "total": len(paths)}

@@ -26,6 +26,7 @@ from xun_builtin_tools.search.wildcards import (
 from xun_policies.paths.real import escape_display
 
 _MAGIC = frozenset("*?[{\\")
+_BY_ENDING = re.compile(r"\*\*/\*[^*?\[\]{}\\/]*")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class NamePattern:
     """The pattern has no slash and is held against the last part of a path only."""
     endings: tuple[str, ...] = ("",)
     """Every path that the expression takes ends with one of these."""
+    by_ending: bool = False
+    """Every path that ends so is taken."""
     parts: tuple[tuple[Token, ...], ...] = ()
     """What the pattern stands for, one by one, as seen from the root."""
 
@@ -109,7 +112,10 @@ def path_pattern(pattern: str, scope: Scope, case_sensitive: bool) -> NamePatter
     if any(char in _MAGIC for char in text) and _is_file(scope.folder / text):
         return NamePattern(pattern, re.compile(re.escape(text)))
     regex, parts = _compiled(pattern, text, 0 if case_sensitive else re.IGNORECASE)
-    return NamePattern(pattern, regex, endings=tuple(set(map(_ending, parts))) if case_sensitive else ("",))
+    if not case_sensitive:
+        return NamePattern(pattern, regex)
+    endings = tuple(set(map(_ending, parts)))
+    return NamePattern(pattern, regex, endings=endings, by_ending=_BY_ENDING.fullmatch(text) is not None)
 
 
 def file_filter(pattern: str) -> NamePattern:

@@ -151,7 +151,9 @@ def glob_paths(request: GlobRequest, program: str, clock: Clock, found: list[str
             if watch is not None:
                 paths = watch.look(batch, paths, strip)
             # The ending of a string is looked at far faster than an expression is.
-            matching = [path for path in paths if path.endswith(endings) and fullmatch(path, strip)]
+            matching = [path for path in paths if path.endswith(endings)]
+            if not request.pattern.by_ending:
+                matching = [path for path in matching if fullmatch(path, strip)]
             if simple:
                 found.extend([path[strip:] for path in matching])
             else:

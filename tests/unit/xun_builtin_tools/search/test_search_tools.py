@@ -17,6 +17,7 @@ from xun.tools.context import CallScope, ToolCallContext
 from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
+from xun_builtin_tools.search.hits import by_path, in_order
 from xun_builtin_tools.search.walk import open_folder
 from xun_policies.workspace import Workspace
 
@@ -257,3 +258,8 @@ def test_a_folder_that_became_a_link_is_not_entered(tmp_path: Path) -> None:
     (tmp_path / "w").symlink_to("out")
     with pytest.raises(OSError, match="symbolic links"):
         open_folder(str(tmp_path / "w" / "d"))
+
+
+@pytest.mark.parametrize("names", [[], ["a"], ["a/b", "a-b", "a", "a/c", "B", "é/x", "a b/c"], ["x\ny", "a/b", "a-b"]])
+def test_many_paths_are_sorted_as_one_by_one(names: list[str]) -> None:
+    assert in_order(names) == sorted(names, key=by_path)
