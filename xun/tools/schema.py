@@ -126,7 +126,8 @@ class Signature:
         model = self.validated(arguments)
         given, values = model.__pydantic_fields_set__, model.__dict__
         if self._plain_names:
-            return [], {**self.preset, **{name: values[name] for name in given}}
+            filled = {name: values[name] for name in given}
+            return [], {**self.preset, **filled} if self.preset else filled
         args: list[Any] = []
         kwargs: dict[str, Any] = {name: self.preset[name] for name in self._preset_by_name}
         for param, name in zip(self.params, self.field_names, strict=True):
@@ -147,7 +148,12 @@ class Signature:
             model = cast("BaseModel", self._validate(text, strict=True))
         except ValueError as exc:
             return self._second_try(text, exc)
-        if text is arguments and _may_repeat(text, self.params):
+        # Each parameter has a colon of its own: with no more of those than parameters none is there twice.
+        if (
+            text is arguments
+            and text.count(":") != len(model.__pydantic_fields_set__)
+            and _may_repeat(text, self.params)
+        ):
             decode_object(self.tool, text)
         return model
 
