@@ -138,7 +138,9 @@ def test_everything_ends_with_the_agent(tmp_path):
 
 def test_reading_input_ends_at_once_and_there_is_no_terminal(agent):
     done = value(agent, "bash_wait", id=spawn(agent, "cat; read x; read y </dev/tty; echo end"), timeout=5)
-    assert done["status"] == "done" and done["output"].endswith("end\n") and "/dev/tty" in done["output"]
+    assert done["status"] == "done"
+    # Its error came over another pipe, so either may be read first.
+    assert "end\n" in done["output"] and "/dev/tty" in done["output"]
 
 
 def test_a_flood_is_capped_and_its_newest_end_kept(tmp_path):
