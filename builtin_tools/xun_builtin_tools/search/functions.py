@@ -155,7 +155,7 @@ def _shown_paths(scope: Scope, found: list[str], sort: str, limit: int) -> list[
     from xun_builtin_tools.search.hits import in_order
     from xun_policies.paths.names import shown_name
 
-    found = in_order(found)
+    found = in_order(found, limit if sort == "path" else None)
     if sort == "mtime":
         base = str(scope.folder)
         found.sort(key=lambda path: -_mtime(os.path.join(base, path)))

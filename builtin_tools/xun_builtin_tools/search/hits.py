@@ -56,12 +56,19 @@ def by_path(path: str) -> str:
     return path.replace("/", "\0")
 
 
-def in_order(paths: list[str]) -> list[str]:
-    """Return *paths* sorted by `by_path`; many of them in a tenth of the time that a key for each takes."""
+def in_order(paths: list[str], limit: int | None = None) -> list[str]:
+    """Return *paths* sorted by `by_path`, at most *limit* of them; a key for each of many would take far longer."""
     text = "\n".join(paths)
-    if text.count("\n") != max(len(paths) - 1, 0):
-        return sorted(paths, key=by_path)  # a name with a line break
-    return "\n".join(sorted(by_path(text).split("\n"))).replace("\0", "/").split("\n") if paths else []
+    if not paths or text.count("\n") != len(paths) - 1:
+        return sorted(paths, key=by_path)[:limit]  # a name with a line break
+    keys = by_path(text).split("\n")
+    if limit is not None and limit < len(keys) // 4:
+        from heapq import nsmallest
+
+        first = nsmallest(limit, keys)
+    else:
+        first = sorted(keys)[:limit]
+    return "\n".join(first).replace("\0", "/").split("\n") if first else []
 
 
 def match_rows(hits: Hits, limit: int, after: int) -> tuple[list[dict[str, Any]], bool]:

@@ -263,3 +263,10 @@ def test_a_folder_that_became_a_link_is_not_entered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [[], ["a"], ["a/b", "a-b", "a", "a/c", "B", "é/x", "a b/c"], ["x\ny", "a/b", "a-b"]])
 def test_many_paths_are_sorted_as_one_by_one(names: list[str]) -> None:
     assert in_order(names) == sorted(names, key=by_path)
+    for limit in (1, 2, 100):
+        assert in_order(names, limit) == sorted(names, key=by_path)[:limit]
+
+
+def test_the_first_of_very_many_paths_are_the_first_of_all() -> None:
+    names = [f"{number * 7919 % 500:03}/{number % 7}" for number in range(500)]
+    assert in_order(names, 10) == sorted(names, key=by_path)[:10]
