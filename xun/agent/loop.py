@@ -21,7 +21,6 @@ from xun.agent.compacting import Fitting
 from xun.agent.history import attachments
 from xun.agent.hooks import StepEnd
 from xun.agent.limits import check_limits
-from xun.agent.requesting import COMPLETE
 from xun.agent.runner import SyncRunner
 from xun.errors import CancelledError, RunError, ToolCallFormatError, XunError
 from xun.events import (
@@ -33,6 +32,7 @@ from xun.events import (
     TurnStarted,
 )
 from xun.messages import Message, ModelReply, Usage
+from xun.models.base import COMPLETE
 from xun.result import ErrorInfo, Result, Status
 from xun.tools.context import CallScope
 from xun.tools.ledger import Ledger

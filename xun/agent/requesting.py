@@ -16,7 +16,7 @@ from xun.agent.offers import offered
 from xun.errors import CancelledError, ModelReplyInvalid
 from xun.events import Event, MessageCompleted, MessageDelta, Notice, ReasoningDelta, Retry, UsageUpdated
 from xun.messages import Message, ModelReply, Usage
-from xun.models.base import ModelRequest, Retrying, TextDelta
+from xun.models.base import COMPLETE, ModelRequest, Retrying, TextDelta
 from xun.models.base import ReasoningDelta as ModelReasoning
 from xun.models.retry import RetryPolicy, stream_with_retry
 from xun.tools.exposure import RUN_CODE
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from xun.agent.codemode import CodeMode
     from xun.agent.loop import Run
     from xun.tools.toolbox import ToolBox
-
-COMPLETE = frozenset({"stop", "tool_calls", "function_call", "end_turn", ""})
-"""The finish reasons of a reply that was not cut."""
 
 
 class Requesting:

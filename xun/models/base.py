@@ -12,6 +12,12 @@ Purpose = Literal["turn", "risk", "summary", "probe"]
 """What a request is for; a scripted model keeps a list of answers for risk of its own."""
 
 
+COMPLETE = frozenset(
+    {"", "stop", "tool_calls", "function_call", "tool_use", "end_turn", "eos", "eos_token", "stop_sequence"}
+)
+"""The finish reasons of an answer that was not cut; a call under any other is not run."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request.

@@ -16,13 +16,8 @@ from typing import Any
 
 from xun.errors import ModelReplyInvalid
 from xun.messages import ModelReply, ToolCall, Usage
-from xun.models.base import ReasoningDelta, TextDelta
+from xun.models.base import COMPLETE, ReasoningDelta, TextDelta
 from xun.models.textcalls import find_calls
-
-_WHOLE = frozenset(
-    {"", "stop", "tool_calls", "function_call", "tool_use", "end_turn", "eos", "eos_token", "stop_sequence"}
-)
-"""Finish reasons of a complete answer; a call under any other is not to be run."""
 
 _TEXT_KEYS = ("content", "refusal")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
@@ -153,7 +148,7 @@ class ReplyAssembler:
             rest.append(TextDelta(piece))
         finish, text = self.finish_reason or "", self._text.whole()
         calls: tuple[ToolCall, ...] = ()
-        if finish in _WHOLE:
+        if finish in COMPLETE:
             calls = self._unique() or tuple(_with_id(call) for call in find_calls(text, names))
             finish = "tool_calls" if calls else "stop"
         return ModelReply(text, calls, finish, Usage(requests=1), self._reasoning.whole()), rest

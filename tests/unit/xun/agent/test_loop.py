@@ -30,6 +30,7 @@ from xun.events import (
 )
 from xun.messages import Message, ModelReply, ToolCall
 from xun.models import ChaosModel, ScriptedModel
+from xun.models.base import COMPLETE
 
 
 def add(a: int, b: int = 2) -> int:
@@ -278,6 +279,14 @@ async def test_call_of_a_cut_reply_never_runs(reason: str):
     events = await stream(agent)
     assert ran == [] and "cut" in tool_texts(agent)[0] and agent.last_result == Result.Ok("ok")
     assert [event.text for event in of(events, Notice)] == [f"The reply was cut ({reason})."]
+
+
+async def test_every_reason_that_ends_a_whole_reply_lets_its_calls_run():
+    for reason in COMPLETE - {""}:
+        agent = scripted(calls(("add", {"a": 1}), finish_reason=reason), {"text": "ok"}, tools=[add])
+        events = await stream(agent)
+        assert agent.last_result == Result.Ok("ok") and not of(events, Notice), reason
+        assert [event.ok for event in of(events, ToolCompleted)] == [True], reason
 
 
 async def test_no_reply_at_all_is_an_error_and_not_the_last_answer():
