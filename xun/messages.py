@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant", "tool"]
+
+CHARS_PER_TOKEN = 4
+"""About how many characters a token has, in English and in code."""
+
+_IMAGE_TOKENS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +23,24 @@ class ToolCall:
         id: Unique within the history; the result names it.
         name: The tool's name as the model knows it.
         arguments: JSON text, not yet checked.
+        extra: What the server sent along and wants back with the call, as JSON text; "" for nothing.
     """
 
     id: str
     name: str
     arguments: str
+    extra: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the call as events and saved states hold it; *extra* is left out where there is none."""
+        call = {"id": self.id, "name": self.name, "arguments": self.arguments}
+        return {**call, "extra": self.extra} if self.extra else call
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ToolCall:
+        """Return the call of `to_json`."""
+        extra = data.get("extra")
+        return cls(data["id"], data["name"], data["arguments"], extra if isinstance(extra, str) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +133,12 @@ class ModelReply:
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
     reasoning: str = ""
+
+
+def estimate_tokens(messages: Iterable[Message]) -> int:
+    """Return about how many tokens *messages* take in a request; good enough to say what fits, not what it costs."""
+    size = images = 0
+    for message in messages:
+        size += len(message.text) + sum(len(call.arguments) + len(call.name) for call in message.tool_calls)
+        images += len(message.images)
+    return size // CHARS_PER_TOKEN + images * _IMAGE_TOKENS

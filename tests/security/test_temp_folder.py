@@ -10,7 +10,7 @@ import pytest
 
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.errors import ToolError
-from xun.tools.spill import MAX_KEPT, READER, read_spilled, spill
+from xun.tools.spill import MAX_KEPT, READ_OUTPUT, read_spilled, spill
 from xun_builtin_tools.cmd.capture import MAX_FILE_BYTES
 from xun_builtin_tools.cmd.kept import KeptFile, new_file
 from xun_builtin_tools.cmd.logs import TaskLog
@@ -114,7 +114,7 @@ def test_a_result_is_cut_when_it_can_not_be_kept(workspace: Workspace, tmp_path:
     agent = Agent(toolbox=ToolBox().with_defaults("framework"), workspace=workspace, config=AgentConfig(max_output=100))
     os.symlink(tmp_path, workspace.tempdir.path / "outputs")
     text = fitted(agent, agent.toolbox, "other", "x" * 1000)
-    assert "900 characters cut of 1000" in text and READER not in text
+    assert "900 characters cut of 1000" in text and READ_OUTPUT not in text
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("out-")]
 
 

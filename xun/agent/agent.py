@@ -263,7 +263,10 @@ class Agent(RunState, Resuming, Nesting, Asking, Approving, Placed, DirectCalls,
         tools: Sequence[Registrable | Function] | None = None,
         shown: str = "",
     ) -> AsyncGenerator[Event, None]:
-        """The same run as `aexecute`, as a stream of typed events; `TurnCompleted` comes last."""
+        """The same run as `aexecute`, as a stream of typed events; `TurnCompleted` comes last.
+
+        *shown* is the input as the person typed it, where that is shorter: `TurnStarted` carries it.
+        """
         run = self._new_run(ThreadRunner(), schema, max_iterations, context, tools, shown)
         async with aclosing(run.events()) as stream:
             async for event in stream:

@@ -25,6 +25,7 @@ from xun.tools.running import ToolExit, guarded, in_thread, timed_out
 from xun.tools.suspend import CALL, CallJournal, Suspend
 
 if TYPE_CHECKING:
+    from xun.agent.channel import Channel
     from xun.agent.loop import Run
 
 _log = logging.getLogger("xun.hooks")
@@ -41,6 +42,7 @@ class ToolPhase:
         messages: The tool messages, in call order, once `events` is through.
         final: The result that ends the run, where a tool that may do so succeeded.
         bad_calls: How many of the calls were malformed.
+        failed_calls: How many of the calls had no success, the malformed ones among them.
         given_up: A tool whose calls were malformed as often as its ``max_retries`` says, or "".
         left: The calls that wait for a person, or for one that does, in call order.
     """
@@ -354,7 +356,7 @@ def decoded(arguments: str | dict[str, Any]) -> Any:
         return arguments
 
 
-def live_output(channel: Any, agent: str, call_id: str) -> Callable[[str, str], None]:
+def live_output(channel: Channel, agent: str, call_id: str) -> Callable[[str, str], None]:
     """Return the function by which a tool shows live output."""
 
     def emit(text: str, stream: str) -> None:

@@ -77,7 +77,7 @@ def _last_step(history: Sequence[Message]) -> tuple[bytes, str]:
     return digest.digest(), " and ".join(dict.fromkeys(call.name for call in calls))
 
 
-async def settle(agent: Agent[Any], circling: Circling, why: str) -> None:
+async def ask_to_go_on(agent: Agent[Any], circling: Circling, why: str) -> None:
     """Ask the person whether a run that goes in circles may go on; return when it may.
 
     Raises:

@@ -12,18 +12,16 @@ from xun.agent.compaction import (
     CompactionDraft,
     ask_for_summary,
     find_cut,
-    kept_after,
     largest,
     summary_message,
     summary_request,
-    weight,
 )
-from xun.agent.handoff import READER, RESULTS, begun_anew, listed_results
+from xun.agent.handoff import READ_COMPACTED, RESULTS, begun_anew, kept_after, listed_results
 from xun.agent.requesting import Requesting
 from xun.agent.runner import refuse_running_loop
-from xun.errors import CancelledError, ContextOverflow, ModelError, XunError
+from xun.errors import CancelledError, ContextOverflow, XunError
 from xun.events import Compaction, Event, Notice, UsageUpdated
-from xun.messages import Message, Usage
+from xun.messages import Message, Usage, estimate_tokens
 from xun.tools.running import run_blocking
 
 if TYPE_CHECKING:
@@ -70,10 +68,7 @@ class Compacting:
         if agent.running:
             raise RuntimeError(f"Agent {agent.name!r} is running; its conversation can be compacted after this turn.")
         agent.initialize()
-        keep = weight(agent.history) // 4
-        if agent.context_window:
-            keep = min(keep, int(agent.context_window * _SHARE))
-        event, usage = await make_compaction(agent, focus, keep)
+        event, usage = await make_compaction(agent, focus, _room(agent, 4))
         if usage.input or usage.output:
             agent.add_usage(usage)
             agent.record(usage_of(agent, usage))
@@ -86,8 +81,14 @@ class Compacting:
         history = cast("Agent[Any]", self).history
         seen, tokens = self.measured
         if not tokens or seen > len(history):
-            return weight(history)
-        return tokens + weight(history[seen:])
+            return estimate_tokens(history)
+        return tokens + estimate_tokens(history[seen:])
+
+
+def _room(agent: Agent[Any], part: int) -> int:
+    """Return how many tokens stay as they are: one *part*-th of the history, or the share of the window if less."""
+    keep = estimate_tokens(agent.history) // part
+    return min(keep, int(agent.context_window * _SHARE)) if agent.context_window else keep
 
 
 def usage_of(agent: Agent[Any], usage: Usage) -> UsageUpdated:
@@ -117,12 +118,12 @@ async def make_compaction(agent: Agent[Any], focus: str, keep: int) -> tuple[Com
     request = summary_request(older, focus, model.context_window)
     summary, usage = await ask_for_summary(model, request, agent.config.retry_attempts)
     text = summary_message(summary, older, draft.facts)
-    if agent.toolbox.offers(READER):
+    if agent.toolbox.offers(READ_COMPACTED):
         text += listed_results(older)
     if agent.history[:cut] != older:
         raise XunError("The conversation was changed while it was being summed up; it stays as it is.")
     kept = kept_after(agent.history, cut)
-    before, after = weight(agent.history), weight([Message("user", text), *agent.history[cut:]])
+    before, after = estimate_tokens(agent.history), estimate_tokens([Message("user", text), *agent.history[cut:]])
     if after >= before:
         return None, usage
     _replace(agent, text, kept, older)
@@ -131,11 +132,11 @@ async def make_compaction(agent: Agent[Any], focus: str, keep: int) -> tuple[Com
 
 
 def _replace(agent: Agent[Any], text: str, kept: int, older: list[Message]) -> None:
-    if agent.toolbox.offers(READER):
+    if agent.toolbox.offers(READ_COMPACTED):
         results = agent.state.setdefault(RESULTS, {})
         results.update({item.tool_call_id: item.text for item in older if item.role == "tool"})
     seen, tokens = agent.measured
-    rest = max(0, tokens - weight(agent.history[:seen])) if seen <= len(agent.history) else 0
+    rest = max(0, tokens - estimate_tokens(agent.history[:seen])) if seen <= len(agent.history) else 0
     agent.history = begun_anew(agent.history, text, kept)
     agent.measured = (0, rest)
 
@@ -179,16 +180,14 @@ class Fitting(Requesting):
         share = agent.config.compact_at_pct
         if not window or not share or self._no_summary or agent.context_tokens() < window * share / 100:
             return False
-        grown = weight(agent.history) - agent.compacted_to
+        grown = estimate_tokens(agent.history) - agent.compacted_to
         return not agent.compacted_to or grown >= window * _GROWN
 
     async def _compact(self, why: str) -> AsyncGenerator[Event, None]:
         agent, window = self.agent, self.agent.context_window
         for event in self.channel.take_all():
             yield event
-        keep = weight(agent.history) // (4 if why else 2)
-        if window:
-            keep = min(keep, int(window * _SHARE))
+        keep = _room(agent, 4 if why else 2)
         if not find_cut(agent.history, keep):
             return
         full = why or f"the window is {100 * agent.context_tokens() // (window or 1)} % full"
@@ -201,7 +200,7 @@ class Fitting(Requesting):
             if self.token.reason is None:
                 raise
             raise CancelledError(self.token.reason) from None
-        except (ModelError, XunError) as exc:
+        except XunError as exc:
             self._no_summary = True
             yield self._event(Notice, level="warning", text=f"No summary was made, nothing was changed: {exc}.")
             return

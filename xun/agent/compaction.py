@@ -7,12 +7,12 @@ that were read and changed, what was denied, and what hooks add, such as the tod
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ModelReplyInvalid
-from xun.messages import Message, ModelReply, Usage
+from xun.messages import CHARS_PER_TOKEN, Message, ModelReply, Usage, estimate_tokens
 from xun.models.base import ModelRequest
 from xun.unseen import without_unseen
 
@@ -26,13 +26,16 @@ MARK = "[Compacted: a summary of the conversation before this point]"
 LEAST = 300
 """Tokens that must be saved for a compaction to be worth a request."""
 
-_IMAGE_TOKENS = 1000
-_PER_TOKEN = 4
 _TRANSCRIPT = 240_000
+"""Characters of the transcript that is summed up, at most."""
 _SUMMARY = 24_000
+"""Characters of what the model writes, at most."""
 _WORD, _WORDS = 600, 6_000
+"""Characters of one message of the person, and of all of them, that stay word for word."""
 _FILES, _DENIALS = 40, 20
+"""Lines of a list of files, and of what was denied: the last so many stay."""
 _CAPS = {"user": 6_000, "assistant": 4_000, "call": 1_200, "tool": 2_000}
+"""Characters of one message in the transcript by who speaks, before all of them are scaled down together."""
 
 SAID, READ, CHANGED, DENIED = (
     "The user's own words, oldest first:",
@@ -42,8 +45,6 @@ SAID, READ, CHANGED, DENIED = (
 )
 _CHANGES = frozenset({"added", "removed", "created", "edits", "files", "restored"})
 """What the result of a tool tells of when it has changed a file."""
-
-_ALSO = (SAID, READ, CHANGED, DENIED)
 
 PROMPT = """\
 You keep the working notes of a coding agent whose conversation has become too long. The next message is a transcript
@@ -80,22 +81,13 @@ class CompactionDraft:
 # -- sizes and cuts ---------------------------------------------------------------------------
 
 
-def weight(history: Iterable[Message]) -> int:
-    """Return about how many tokens *history* takes in a request."""
-    size = images = 0
-    for message in history:
-        size += len(message.text) + sum(len(call.arguments) + len(call.name) for call in message.tool_calls)
-        images += len(message.images)
-    return size // _PER_TOKEN + images * _IMAGE_TOKENS
-
-
 def find_cut(history: Sequence[Message], keep: int) -> int:
     """Return where the kept part begins, of about *keep* tokens at most; 0 when there is nothing to sum up.
 
     Whole turns are kept. Of a last turn that is larger whole steps are, the last one in any case: a call is never
     parted from its result.
     """
-    sizes = [weight((message,)) for message in history]
+    sizes = [estimate_tokens((message,)) for message in history]
     after = [0] * (len(history) + 1)
     for index in range(len(history) - 1, -1, -1):
         after[index] = after[index + 1] + sizes[index]
@@ -112,17 +104,9 @@ def _begins_turn(history: Sequence[Message], index: int) -> bool:
     return history[index].role == "user" and before.role == "assistant" and not before.tool_calls
 
 
-def kept_after(history: Sequence[Message], at: int) -> int:
-    """Return how many messages from *at* on are no results of tools; by this number an event names a place.
-
-    Results are left out because the stored ones are more: those of a person's own commands are in no history.
-    """
-    return sum(message.role != "tool" for message in history[at:])
-
-
 def largest(history: Sequence[Message]) -> str:
     """Say which message of *history* is the largest, for the text of an error."""
-    message = max(history, key=lambda item: weight((item,)), default=None)
+    message = max(history, key=lambda item: estimate_tokens((item,)), default=None)
     if message is None:
         return "the system message"
     size = f"{len(message.text):,} characters"
@@ -138,7 +122,7 @@ def largest(history: Sequence[Message]) -> str:
 
 def summary_request(older: Sequence[Message], focus: str, window: int | None) -> ModelRequest:
     """Return the request for a summary of *older*, small enough for a window of so many tokens."""
-    limit = min(_TRANSCRIPT, window * _PER_TOKEN // 2 if window else _TRANSCRIPT)
+    limit = min(_TRANSCRIPT, window * CHARS_PER_TOKEN // 2 if window else _TRANSCRIPT)
     text = f"<transcript>\n{without_unseen(transcript(older, limit))[0]}\n</transcript>"
     if focus.strip():
         text += f"\n\nThe user asks that the notes keep above all: {focus.strip()}"
@@ -227,7 +211,7 @@ def _by_rule(older: Sequence[Message]) -> list[tuple[str, list[str]]]:
 
 def _carried(older: Sequence[Message]) -> dict[str, list[str]]:
     """Return what an earlier summary among *older* has kept by rule."""
-    found: dict[str, list[str]] = {title: [] for title in _ALSO}
+    found: dict[str, list[str]] = {title: [] for title in (SAID, READ, CHANGED, DENIED)}
     for message in older:
         if message.role == "user" and message.text.startswith(MARK):
             for block in message.text.split("\n\n"):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xun.events import Compaction, Event, ToolCompleted
-from xun.messages import Message
+from xun.messages import Message, estimate_tokens
+
+if TYPE_CHECKING:
+    from xun.agent.agent import Agent
 
 RESULTS = "__compacted_results"
 """Where ``agent.state`` keeps the results of tools that are not in the history any more: call id to text."""
 
-READER = "extract_compacted_tool_result"
+READ_COMPACTED = "extract_compacted_tool_result"
 """The tool that reads them."""
 
 _LISTED = 50
-_PER_TOKEN = 4
 
 
 def last_turn(history: Sequence[Message]) -> int:
@@ -36,7 +38,16 @@ def begun_anew(history: Sequence[Message], summary: str, kept: int | None = None
     return [Message("user", summary), *history[start:]] if start else list(history)
 
 
+def kept_after(history: Sequence[Message], at: int) -> int:
+    """Return how many messages from *at* on are no results of tools; by this number an event names a place.
+
+    Results are left out because the stored ones are more: those of a person's own commands are in no history.
+    """
+    return sum(message.role != "tool" for message in history[at:])
+
+
 def _from_end(history: Sequence[Message], kept: int) -> int:
+    """Return the place that `kept_after` gave the number *kept*."""
     for index in range(len(history) - 1, -1, -1):
         kept -= history[index].role != "tool"
         if kept <= 0:
@@ -54,16 +65,10 @@ def listed_results(messages: Iterable[Message]) -> str:
     """Return the lines that name the results of tools among *messages*, for a summary; "" when there is none."""
     results = [message for message in messages if message.role == "tool"]
     lines = [f"- {item.tool_call_id}: {item.tool_name}, {len(item.text)} characters" for item in results[-_LISTED:]]
-    return f"\n\nResults of earlier calls, whole by {READER}:\n" + "\n".join(lines) if lines else ""
+    return f"\n\nResults of earlier calls, whole by {READ_COMPACTED}:\n" + "\n".join(lines) if lines else ""
 
 
-def tokens(history: Iterable[Message]) -> int:
-    """Return about how many tokens *history* has."""
-    size = sum(len(m.text) + sum(len(call.arguments) for call in m.tool_calls) for m in history)
-    return size // _PER_TOKEN
-
-
-def hand_off(agent: Any, name: str, summary: str) -> Compaction | None:
+def hand_off(agent: Agent[Any], name: str, summary: str) -> Compaction | None:
     """Replace the history of *agent* before its last turn by *summary*; return the event, or None for nothing to do."""
     history: list[Message] = agent.history
     start = last_turn(history)
@@ -72,9 +77,9 @@ def hand_off(agent: Any, name: str, summary: str) -> Compaction | None:
     text = summary_text(history, name, summary)
     kept = agent.state.setdefault(RESULTS, {})
     kept.update({item.tool_call_id: item.text for item in history[:start] if item.role == "tool"})
-    before = tokens(history)
+    before = estimate_tokens(history)
     agent.history = begun_anew(history, text)
-    return Compaction(agent=agent.name, before=before, after=tokens(agent.history), summary=text)
+    return Compaction(agent=agent.name, before=before, after=estimate_tokens(agent.history), summary=text)
 
 
 def compacted_results(events: Iterable[Event], agent: str = "main") -> dict[str, str]:

@@ -38,7 +38,7 @@ class CallOutcome:
 
 
 async def call_through_hooks(
-    agent: Agent[Any], toolbox: ToolBox, name: str, arguments: dict[str, Any] | str, context: Any = None
+    agent: Agent[Any], toolbox: ToolBox, name: str, arguments: dict[str, Any] | str
 ) -> CallOutcome:
     """Call a tool as `ToolBox.acall_tool` does, through the hooks of *agent*: ``before_tool_call``,
     ``wrap_tool_call`` and ``after_tool_call``. A sync tool runs in a worker thread.
@@ -52,7 +52,7 @@ async def call_through_hooks(
         if inner.result is not None:
             return as_result(inner.result)
         try:
-            return await toolbox.acall_tool(agent, inner.name, inner.arguments, context)
+            return await toolbox.acall_tool(agent, inner.name, inner.arguments)
         except ToolCallFormatError as exc:
             return failure(exc)
 

@@ -28,6 +28,7 @@ class HookedCall:
         name: The tool; may be changed.
         arguments: JSON text or a dict; may be changed.
         result: Set it, and the tool does not run.
+        denied: Why the call was refused (`deny`); None while it was not.
         code_mode: Code of the model makes the call, through ``run_code``.
         notes: What is read after the result, by the model or whoever else made the call.
     """

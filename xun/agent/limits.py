@@ -24,7 +24,7 @@ def check_limits(run: Run) -> None:
         raise CancelledError(run.token.reason)
     if run.steps >= run.max_steps:
         steps = f"{run.max_steps} steps" if run.max_steps != 1 else "one step"
-        raise StepLimitReached(f"The run used all of its {steps} without an answer{_made(run)}.")
+        raise StepLimitReached(f"The run used all of its {steps} without an answer{_calls_made(run)}.")
     payer: Run | None = run
     while payer is not None:
         _check_purse(payer, "The run" if payer is run else f"The run of {payer.agent.name!r}, with its sub-agents,")
@@ -32,7 +32,7 @@ def check_limits(run: Run) -> None:
         payer = None if parent is None else parent.current_run()
 
 
-def _made(run: Run) -> str:
+def _calls_made(run: Run) -> str:
     """Say what the run called, the most frequent first."""
     answers = [message for message in run.agent.history if message.role == "assistant"]
     # Those of this run only: an earlier one may have ended without an answer, too.

@@ -15,7 +15,7 @@ from xun.agent.answer import SchemaCheck, SchemaNotMet
 from xun.agent.calls import ToolPhase, live_output
 from xun.agent.cancel import waking
 from xun.agent.channel import Channel
-from xun.agent.circling import Circling, settle
+from xun.agent.circling import Circling, ask_to_go_on
 from xun.agent.codemode import CodeMode
 from xun.agent.compacting import Fitting
 from xun.agent.history import attachments
@@ -247,7 +247,7 @@ class Run(Fitting):
     async def _no_circle(self, phase: ToolPhase) -> None:
         why = self._circling.note(self.agent.history, failed=phase.failed_calls == len(phase.ids))
         if why and not self.agent.has_steers():
-            await settle(self.agent, self._circling, why)
+            await ask_to_go_on(self.agent, self._circling, why)
 
     async def _end_of_step(self, call_ids: tuple[str, ...]) -> AsyncGenerator[Event, None]:
         end = StepEnd(self.agent, call_ids)

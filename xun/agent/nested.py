@@ -81,7 +81,7 @@ class CodeCalls:
             if self._run is None:
                 return await self._outside(tool, arguments, call_id)
             call = ToolCall(call_id, tool.name, json.dumps(arguments))
-            return await ToolPhase(self._run, (call,), cut=False, stopped=self._stopped).from_code()
+            return await ToolPhase(self._run, (call,), stopped=self._stopped).from_code()
 
     async def _outside(self, tool: Function, arguments: dict[str, Any], call_id: str) -> Result[Any, ErrorInfo]:
         ctx = self._ctx

@@ -15,7 +15,7 @@ from xun.result import ErrorInfo, Result
 from xun.tools.function import Function, failure
 from xun.tools.images import check_image
 from xun.tools.output import ToolOutput
-from xun.tools.spill import READER, spill
+from xun.tools.spill import READ_OUTPUT, spill
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -93,9 +93,9 @@ def as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
 def fitted(agent: Agent[Any], toolbox: ToolBox, tool: str, text: str) -> str:
     """Return *text*, or what the model gets of it when it is too long: a handle to read it by, else its two ends."""
     limit = agent.config.max_output
-    if len(text) <= limit or tool == READER:
+    if len(text) <= limit or tool == READ_OUTPUT:
         return text
-    if toolbox.offers(READER):
+    if toolbox.offers(READ_OUTPUT):
         try:
             return spill(agent.workspace, text)
         except (OSError, PolicyError) as exc:

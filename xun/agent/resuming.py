@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.agent.opencall import OpenCall
     from xun.agent.paused import Paused, PendingCall
+    from xun.tools.function import Function
+    from xun.tools.kinds import Registrable
     from xun.tools.toolbox import ToolBox
 
 A = TypeVar("A", bound="Resuming")
@@ -44,7 +46,7 @@ class Resuming:
         *,
         schema: Any = None,
         context: Any = None,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """Answer pending calls and go on with the run; calls of the same message that ended are not made again.
 
@@ -70,7 +72,7 @@ class Resuming:
         *,
         schema: Any = None,
         context: Any = None,
-        tools: Sequence[Callable[..., Any]] | None = None,
+        tools: Sequence[Registrable | Function] | None = None,
     ) -> Result[Any, ErrorInfo]:
         """The same as `resume` for async callers; sync tools run in worker threads."""
         run = self._resumed(ThreadRunner(), answers, schema, context, tools)
@@ -82,7 +84,7 @@ class Resuming:
         answers: dict[str, Any],
         schema: Any,
         context: Any,
-        tools: Sequence[Callable[..., Any]] | None,
+        tools: Sequence[Registrable | Function] | None,
     ) -> Run:
         agent, paused = cast("Agent[Any]", self), self._paused
         if paused is None:

@@ -29,8 +29,8 @@ class CodeFailed(XunError):
 
     kind = "code"
 
-    def __init__(self, message: str = "", *, kind: str | None = None, traceback: str = "") -> None:
-        super().__init__(message, kind=kind)
+    def __init__(self, message: str = "", *, traceback: str = "") -> None:
+        super().__init__(message)
         self.traceback = traceback
 
 

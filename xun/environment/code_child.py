@@ -41,6 +41,7 @@ class Channel:
         self._lock = threading.Lock()
         self._calls: dict[int, tuple[Any, Any]] = {}
         self._made: list[tuple[str, Any]] = []
+        self._last = 0
 
     def start(self) -> dict[str, Any]:
         """Return the first line, and follow the others."""
@@ -75,7 +76,7 @@ class Channel:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         with self._lock:
-            number = self.last = getattr(self, "last", 0) + 1
+            number = self._last = self._last + 1
             self._calls[number] = (loop, future)
         self.send({"call": {"id": number, "name": name, "arguments": arguments}})
         return await future

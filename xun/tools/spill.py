@@ -25,7 +25,7 @@ MAX_KEPT = 64 * 1024 * 1024
 SHOWN = 300
 """Characters of the beginning and of the end that the model gets at once."""
 
-READER = "read_output"
+READ_OUTPUT = "read_output"
 """The tool that reads what is kept."""
 
 _FOLDER = "outputs"
@@ -48,7 +48,7 @@ def spill(workspace: Workspace, text: str) -> str:
     workspace.write_bytes(_place(workspace, handle), data, mode=0o600)
     return (
         f"[The output has {len(text)} characters ({len(data)} bytes) and is kept as {handle}; these are its first and "
-        f'last {SHOWN}. Read more with {READER}(handle="{handle}").]\n'
+        f'last {SHOWN}. Read more with {READ_OUTPUT}(handle="{handle}").]\n'
         f"{text[:SHOWN]}\n[...]\n{text[-SHOWN:]}"
     )
 

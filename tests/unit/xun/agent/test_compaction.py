@@ -8,11 +8,11 @@ import pytest
 
 from tests.fakes.runs import of
 from xun import Agent, AgentConfig, Hooks, ToolBox, tool_attr
-from xun.agent.compaction import CHANGED, DENIED, MARK, READ, SAID, find_cut, transcript, weight
+from xun.agent.compaction import CHANGED, DENIED, MARK, READ, SAID, find_cut, transcript
 from xun.agent.history import from_events, normalise
 from xun.errors import ContextOverflow, ModelError, ModelUnreachable, ToolError
 from xun.events import Compaction, Event, MessageCompleted, Notice, UsageUpdated
-from xun.messages import Image, Message, ToolCall
+from xun.messages import Image, Message, ToolCall, estimate_tokens
 from xun.models import ScriptedModel
 from xun.models.base import ModelRequest
 
@@ -40,7 +40,7 @@ class Full(ScriptedModel):
         self.room, self.refused = room, 0
 
     async def stream(self, request: ModelRequest) -> Any:
-        if weight(request.messages) > self.room:
+        if estimate_tokens(request.messages) > self.room:
             self.refused += 1
             raise ContextOverflow("The request is larger than the context of m; start a new one", status=400)
         async for item in super().stream(request):
@@ -273,7 +273,7 @@ async def test_a_model_with_a_smaller_window_gets_the_conversation_summed_up():
     agent.model = ScriptedModel([{"text": "notes"}, {"text": "ok"}], context_window=1200)
     events = await turn(agent, "third")
     assert len(of(events, Compaction)) == 1 and agent.last_result.unwrap() == "ok"
-    assert weight(agent.model.requests[-1].messages) < 1200
+    assert estimate_tokens(agent.model.requests[-1].messages) < 1200
     agent.finalize()
 
 
@@ -317,4 +317,4 @@ def test_where_the_kept_part_begins(shape, keep, begins):
 
 def test_a_transcript_fits_its_limit_and_images_count():
     assert len(transcript(history("uctct" * 40), 5000)) <= 5200
-    assert weight([Message("user", "look", (Image(b"x", "image/png"),))]) == 1001
+    assert estimate_tokens([Message("user", "look", (Image(b"x", "image/png"),))]) == 1001
