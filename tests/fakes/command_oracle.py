@@ -6,7 +6,6 @@ tools only. A finding is any sign that bash did more than the gate understood.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import re
@@ -16,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.odd_names import make_links_out, make_odd
+from tests.fakes.shell_trace import commands, fits
 from xun_policies import defaults
 from xun_policies.commands import CommandScope, CommandVerdict, join_words
 from xun_policies.guards.options import compiled
@@ -69,20 +70,30 @@ class Finding:
 
 
 class Oracle:
-    """A scratch folder with a repository, a PATH of links and a place for traces."""
+    """A scratch folder with a repository, a PATH of links and a place for traces.
 
-    def __init__(self, base: Path) -> None:
+    Args:
+        base: An empty folder.
+        odd: Put names into the workspace that the shell or a program may take for something else, and links in it.
+        leads_out: Put links there that lead out of the workspace.
+    """
+
+    def __init__(self, base: Path, *, odd: bool = False, leads_out: bool = False) -> None:
         self.base = base
+        self.odd = odd
+        self.patience = 6.0
+        self.leads_out = leads_out
         self.work = base / "outer" / "ws"
         self.links = base / "links"
         self._log = base / "trace"
+        self._said = base / "said"
         self._make_links()
         self._make_tree()
         self._tree = self._digest()
         path = str(self.links)
         self.scope = CommandScope(str(self.work), (str(self.work),), str(base / "home"), path)
         environment = child_environment({"PATH": path, "HOME": str(base / "home"), "LANG": "C.UTF-8", "USER": "dev"})
-        self.environment = {**environment, "GIT_CONFIG_NOSYSTEM": "1"}
+        self.environment = {**environment, "GIT_CONFIG_NOSYSTEM": "1", "BASH_XTRACEFD": "9"}
 
     def _make_links(self) -> None:
         self.links.mkdir()
@@ -121,6 +132,10 @@ class Oracle:
             (self.work / trap).chmod(0o755)
         for trap in ("--pre=p.sh", "-om9", "--output=m9", "-i", "-exec", "w m9"):
             (self.work / trap).write_text("x\n")
+        if self.odd:
+            make_odd(self.work)
+        if self.leads_out:
+            make_links_out(self.work)
         self._git("init", "-q", "-b", "main")
         self._git("add", "-A", "--", "src", "tests", "a.txt", "README.md", "package.json")
         self._git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
@@ -130,27 +145,27 @@ class Oracle:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.base / "home"), "GIT_CONFIG_NOSYSTEM": "1"}
         subprocess.run(["git", *words], cwd=self.work, check=True, capture_output=True, env=environment)
 
-    def _digest(self) -> dict[str, str]:
-        result = {}
+    def _digest(self) -> dict[str, object]:
+        """Return a mark of each file: no write, and nothing that comes and goes, leaves it as it is."""
+        result: dict[str, object] = {}
         for folder, folders, files in os.walk(self.base / "outer"):
-            for name in sorted(folders + files):
-                path = Path(folder, name)
-                key = str(path.relative_to(self.base))
-                if key.endswith("ws/.git/index"):
-                    continue
-                plain = path.is_file() and not path.is_symlink()
-                result[key] = hashlib.sha1(path.read_bytes()).hexdigest() if plain else "other"
+            for name in (".", *folders, *files):
+                path = os.path.normpath(os.path.join(folder, name))
+                if not path.endswith(("ws/.git/index", "ws/.git")):
+                    info = os.lstat(path)
+                    result[path] = info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns
         return result
 
     def run(self, verdict: CommandVerdict) -> str:
         """Run the allowed text of *verdict*; return what was seen that should not be, "" for nothing."""
         self._log.unlink(missing_ok=True)
+        self._said.write_bytes(b"")
         script = (
             "mount -t proc proc /proc 2>/dev/null\n"
             'mount --bind "$1" "$1" && mount -o remount,ro,bind / && cd "$2" || exit 99\n'
-            "log=$4; trace=$3; text=$5; shift 5\n"
-            'exec strace -f -qq -y -xx -s 9999 -e trace="$trace" -o "$log" env -i "$@" '
-            '/bin/bash --noprofile --norc -c "$text"\n'
+            "log=$4; trace=$3; text=$5; said=$6; shift 6\n"
+            'exec strace -f --seccomp-bpf -qq -y -xx -s 9999 -e trace="$trace" -o "$log" env -i "$@" '
+            '/bin/bash --noprofile --norc -x -c "$text" 9>"$said"\n'
         )
         pairs = [f"{name}={value}" for name, value in self.environment.items()]
         command = [
@@ -167,11 +182,17 @@ class Oracle:
             _TRACE,
             str(self._log),
             verdict.text,
+            str(self._said),
         ]
         tools = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
         try:
             done = subprocess.run(
-                [*command, *pairs], stdin=subprocess.DEVNULL, capture_output=True, timeout=6, env=tools, check=False
+                [*command, *pairs],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self.patience,
+                env=tools,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return self._trace(verdict) or self._changed()
@@ -180,7 +201,15 @@ class Oracle:
             raise RuntimeError(f"the sandbox of the oracle did not start: {errors}")
         if _MISREAD.search(errors):
             return f"bash said: {errors.strip()[:200]}"
-        return self._trace(verdict) or self._changed()
+        return self._trace(verdict) or self._understood(verdict) or self._changed()
+
+    def _understood(self, verdict: CommandVerdict) -> str:
+        """Return a command that bash ran with other words than the gate saw, built-in ones included."""
+        expected = [segment.argv for segment in verdict.segments if segment.kind == "command"]
+        for words in commands(self._said.read_bytes()):
+            if not any(fits(words, one) for one in expected):
+                return f"bash ran {words}, which the gate did not see"
+        return ""
 
     def _changed(self) -> str:
         now = self._digest()
@@ -195,7 +224,6 @@ class Oracle:
 
     def _trace(self, verdict: CommandVerdict) -> str:
         expected = [segment.argv for segment in verdict.segments if segment.kind == "command"]
-        loose = any(re.search(r"[*?\[$]", segment.text) for segment in verdict.segments)
         scripts = any(words[0] in _SCRIPTS for words in expected)
         started = 0
         for line in self._log.read_text("utf-8", "replace").splitlines():
@@ -203,7 +231,7 @@ class Oracle:
             if run:
                 started += 1
                 # The first two are env and bash, which are the oracle's own.
-                reason = "" if started <= 2 else self._executed(run, expected, loose or scripts)
+                reason = "" if started <= 2 else self._executed(run, expected, scripts)
                 if reason:
                     return reason
             elif started >= 2 and (_CHANGE.search(line) and "\\x2f\\x69\\x6e\\x64\\x65\\x78" not in line):
@@ -221,7 +249,8 @@ class Oracle:
         if not file.startswith(f"{self.links}/"):
             return f"executed {file}"
         argv = tuple(_text(part) for part in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', run[2]))
-        if not loose and argv not in expected and not any(_run_by_find(argv, words) for words in expected):
+        known = loose or any(fits(argv, words) or _run_by_find(argv, words) for words in expected)
+        if not known:
             return f"executed {argv}, which the gate did not see"
         return ""
 
