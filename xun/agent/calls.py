@@ -9,12 +9,12 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from xun.agent.hooked import denied_by_hook, wrapped
+from xun.agent.hooked import denied_by_hook, through_wrappers
 from xun.agent.hooks import HookedCall
 from xun.agent.opencall import OpenCall
-from xun.agent.outcome import as_text, clip, fitted, rendered, unpack
+from xun.agent.outcome import Told, as_text, clip, fitted, rendering, unpack
 from xun.errors import CancelledError, ToolCallFormatError, XunError
 from xun.events import Event, ToolCompleted, ToolOutput, ToolStarted
 from xun.messages import Image, Message, ToolCall
@@ -33,6 +33,16 @@ _log = logging.getLogger("xun.hooks")
 _NOT_RUN = "The run was interrupted before this call; it did not run."
 _STOPPED = "The run was interrupted while this call ran; it was stopped."
 _ABANDONED = "The run was interrupted; this call did not stop in time and may still have effects."
+
+
+class _Returned(NamedTuple):
+    """What came back through the hooks around a call."""
+
+    result: Result[Any, Any]
+    rendered: str | None
+    """What the tool's renderer made of the value; None where it has none, or a hook replaced the result."""
+    display: str
+    """What the person sees instead of both, or ""."""
 
 
 class ToolPhase:
@@ -138,7 +148,7 @@ class ToolPhase:
         scope.journal = opened.journal
         opened.journal.begin(opened.id)
         try:
-            result, _, content = await self._made(call, opened.id, scope)
+            _, content, result = await self._made(call, opened.id, scope)
         except Suspend as exc:
             opened.question, opened.answered = exc.question, False
             self._left[index] = opened
@@ -169,18 +179,18 @@ class ToolPhase:
         scope.code_mode = True
         token, stopped = self._run.token, self._stopped
         scope.cancelled = lambda: token.reason or ("the code ended" if stopped.is_set() else None)
-        result, value, _ = await self._made(call, given.id, scope)
-        return Result.Ok(value) if result.is_ok() else result
+        made = await self._made(call, given.id, scope)
+        return Result.Ok(made.value) if made.result.is_ok() else made.result
 
-    async def _made(self, call: HookedCall, call_id: str, scope: CallScope) -> tuple[Result[Any, Any], Any, str]:
-        """Make a call and tell of it; return its result, the value as JSON, and the text that the model reads."""
+    async def _made(self, call: HookedCall, call_id: str, scope: CallScope) -> Told:
+        """Make a call, and tell of it by events."""
         run, agent = self._run, self._run.agent
         run.channel.put(ToolStarted(agent=agent.name, call_id=call_id, tool=call.name, args=decoded(call.arguments)))
         started = time.monotonic()
-        result, shown, display = await self._hooked(call, call_id, scope)
-        value, content, result = as_text(result)
-        if shown is not None and result.is_ok():
-            content = shown
+        returned = await self._hooked(call, call_id, scope)
+        value, content, result = as_text(returned.result)
+        if returned.rendered is not None and result.is_ok():
+            content = returned.rendered
         error = result.value if result.is_err() else None
         # Code gets the value itself, so that nobody could ask for the rest of what is only shown.
         limit = agent.config.max_output
@@ -194,13 +204,13 @@ class ToolPhase:
                 status=result.status,
                 result=value,
                 content=content,
-                display=display,
+                display=returned.display,
                 error=None if error is None else _error_json(error),
                 duration_ms=round((time.monotonic() - started) * 1000),
                 files=tuple(scope.files),
             )
         )
-        return result, value, content
+        return Told(value, content, result)
 
     def _unpack(self, result: Result[Any, Any], call_id: str) -> tuple[Result[Any, Any], str]:
         hooks, run = self._run.agent.hooks, self._run
@@ -212,26 +222,19 @@ class ToolPhase:
 
         return unpack(result, add)
 
-    async def _hooked(
-        self, call: HookedCall, call_id: str, scope: CallScope
-    ) -> tuple[Result[Any, Any], str | None, str]:
-        """Make the call through the hooks around it; a hook that cancels ends the run, not the call's result.
-
-        Returns the result, the text of a renderer if there is one, and what the person sees instead of both.
-        """
+    async def _hooked(self, call: HookedCall, call_id: str, scope: CallScope) -> _Returned:
+        """Make the call through the hooks around it; a hook that cancels ends the run, not the call's result."""
         hooks, token = self._run.agent.hooks, self._run.token
 
         async def last(inner: HookedCall) -> Result[Any, Any]:
             return await self._call(inner, call_id, scope)
 
-        chain = last
-        for wrapper in reversed(hooks.wrap_tool_call.take()):
-            chain = wrapped(wrapper, chain)
         result, shown, display = _cancelled(_STOPPED), None, ""
         try:
-            result, display = self._unpack(await chain(call), call_id)
-            seen = rendered(None if scope.code_mode else self._run.toolbox.get(call.name), result)
-            shown = None if seen is result else seen.value
+            result, display = self._unpack(await through_wrappers(hooks, last)(call), call_id)
+            if result.is_ok() and not scope.code_mode:
+                shown = rendering(self._run.toolbox.get(call.name), result.value)
+            seen = result if shown is None else Result.Ok(shown)
             for replaced in await hooks.after_tool_call.invoke(call, seen):
                 if isinstance(replaced, Result):
                     result, display = self._unpack(replaced, call_id)
@@ -239,7 +242,7 @@ class ToolPhase:
             self._tell(call)
         except CancelledError as exc:
             token.cancel(exc.reason)
-        return result, shown, display
+        return _Returned(result, shown, display)
 
     def _tell(self, call: HookedCall) -> None:
         """Have what hooks noted read after the results of the step."""

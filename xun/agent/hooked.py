@@ -6,12 +6,12 @@ import inspect
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from xun.agent.deciding import note_decision
-from xun.agent.hooks import HookedCall
+from xun.agent.hooks import HookedCall, Hooks, NextCall
 from xun.errors import CancelledError, Denied, ToolCallFormatError, ToolError
 from xun.result import ErrorInfo, Result
 from xun.tools.function import as_result, failure
@@ -56,12 +56,9 @@ async def call_through_hooks(
         except ToolCallFormatError as exc:
             return failure(exc)
 
-    chain: Callable[[HookedCall], Awaitable[Result[Any, Any]]] = last
     try:
         await hooks.before_tool_call.invoke([call])
-        for wrapper in reversed(hooks.wrap_tool_call.take()):
-            chain = wrapped(wrapper, chain)
-        result = await chain(call)
+        result = await through_wrappers(hooks, last)(call)
         for replaced in await hooks.after_tool_call.invoke(call, result):
             if isinstance(replaced, Result):
                 result = replaced
@@ -79,8 +76,16 @@ def denied_by_hook(agent: Agent[Any], call: HookedCall) -> Result[Any, ErrorInfo
     return failure(Denied(f"A hook denied the call of {call.name}: {reason}", source="hook", reason=reason))
 
 
-def wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *inner* with a handler of ``wrap_tool_call`` around it; one that fails is passed over."""
+def through_wrappers(hooks: Hooks, last: NextCall) -> NextCall:
+    """Return *last* with the handlers of ``wrap_tool_call`` around it, the first that was added outermost."""
+    chain = last
+    for wrapper in reversed(hooks.wrap_tool_call.take()):
+        chain = _wrapped(wrapper, chain)
+    return chain
+
+
+def _wrapped(wrapper: Callable[..., Any], inner: NextCall) -> NextCall:
+    """Return *inner* with one handler around it; one that fails is passed over."""
 
     async def call(hooked: HookedCall) -> Result[Any, Any]:
         made: list[Result[Any, Any]] = []
@@ -100,7 +105,7 @@ def wrapped(wrapper: Callable[..., Any], inner: Callable[..., Any]) -> Callable[
             return failure(exc)
         except Exception:  # noqa: BLE001 - the boundary of foreign code
             _log.exception("hook wrap_tool_call: %r failed and was passed over", wrapper)
-            return made[-1] if made else cast("Result[Any, Any]", await inner(hooked))
+            return made[-1] if made else await inner(hooked)
         return value if isinstance(value, Result) else Result.Ok(value)
 
     return call

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xun._serialize import to_jsonable
 from xun.errors import PolicyError
@@ -63,31 +62,44 @@ def _shown(display: Any) -> str:
         return repr(display)
 
 
-def rendered(tool: Function | None, result: Result[Any, Any]) -> Result[Any, Any]:
-    """Return *result* with its value as the tool's renderer writes it; as it is when there is none, or it raises."""
-    if tool is None or tool.attr.renderer is None or not result.is_ok():
-        return result
+def rendering(tool: Function | None, value: Any) -> str | None:
+    """Return *value* as the tool's renderer writes it; None when there is no renderer, or it fails."""
+    if tool is None or tool.attr.renderer is None:
+        return None
     try:
-        text = tool.attr.renderer(result.value)
+        text = tool.attr.renderer(value)
     except Exception:  # noqa: BLE001 - the boundary of foreign code
-        _log.exception("the renderer of %s failed; the model gets JSON", tool.name)
-        return result
+        _log.exception("the renderer of %s failed; the value goes out as JSON", tool.name)
+        return None
     if not isinstance(text, str):
-        _log.error("the renderer of %s gave %s instead of a text; the model gets JSON", tool.name, type(text).__name__)
-        return result
-    return replace(result, _value=text)
+        kind = type(text).__name__
+        _log.error("the renderer of %s gave %s instead of a text; the value goes out as JSON", tool.name, kind)
+        return None
+    return text
 
 
-def as_text(result: Result[Any, Any]) -> tuple[Any, str, Result[Any, Any]]:
-    """Return the value as JSON, the text that the model reads, and the result; a failure to serialise is an Err."""
+class Told(NamedTuple):
+    """What a call came to, in the three forms in which it is told."""
+
+    value: Any
+    """The value as JSON; None for a failure."""
+    text: str
+    """What the model reads."""
+    result: Result[Any, Any]
+    """The Result; an Err also where the value could not be made JSON."""
+
+
+def as_text(result: Result[Any, Any]) -> Told:
+    """Return *result* as it is told."""
     if result.is_ok():
         try:
             value = to_jsonable(result.value)
-            return value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), result
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            return Told(value, text, result)
         except Exception as exc:  # noqa: BLE001 - model_dump and to_json are foreign code
             result = failure(exc)
     error = result.value
-    return None, error.error if isinstance(error, ErrorInfo) else str(error), result
+    return Told(None, error.error if isinstance(error, ErrorInfo) else str(error), result)
 
 
 def fitted(agent: Agent[Any], toolbox: ToolBox, tool: str, text: str) -> str:

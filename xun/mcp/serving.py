@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xun._serialize import to_jsonable
 from xun.agent.hooked import call_through_hooks
+from xun.agent.outcome import rendering
 from xun.mcp.servers import require_mcp
 from xun.tools.exposure import shown
 from xun.tools.images import check_image
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.function import Function
     from xun.tools.toolbox import ToolBox
-
-_log = logging.getLogger("xun.tools")
 
 
 def serve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", version: str = "") -> None:
@@ -110,23 +108,13 @@ def _answer(tool: Function | None, given: Any, notes: Sequence[str] = ()) -> Cal
 
     output = given if isinstance(given, ToolOutput) else ToolOutput(given)
     value = to_jsonable(output.value)
-    renderer = None if tool is None else tool.attr.renderer
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if renderer is not None:
-        text = _rendered(renderer, output.value, text)
+    text = rendering(tool, output.value)
+    if text is None:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
     content += [_image(item) for item in output.images]
     content += [TextContent(type="text", text=note) for note in notes]
     return CallToolResult(content=content, structured_content=value if isinstance(value, dict) else None)
-
-
-def _rendered(renderer: Any, value: Any, plain: str) -> str:
-    try:
-        text = renderer(value)
-    except Exception:  # noqa: BLE001 - the boundary of foreign code
-        _log.exception("a renderer failed; the client gets JSON")
-        return plain
-    return text if isinstance(text, str) else plain
 
 
 def _image(item: Any) -> ContentBlock:
