@@ -11,7 +11,7 @@ from concurrent.futures import Future, wait
 from typing import Any, Protocol, TypeVar
 
 from xun.errors import CancelledError
-from xun.tools.running import EXITS, ToolExit, in_thread
+from xun.tools.running import EXITS, ToolExit, in_thread, serve_loop
 
 T = TypeVar("T")
 
@@ -103,19 +103,8 @@ class Portal:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._open: set[Future[Any]] = set()
-        self._thread = threading.Thread(target=self._work, name="xun-engine", daemon=True)
+        self._thread = threading.Thread(target=serve_loop, args=(self._loop,), name="xun-engine", daemon=True)
         self._thread.start()
-
-    def _work(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
-        with contextlib.suppress(RuntimeError):
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Run *coroutine* in the loop.

@@ -14,10 +14,6 @@ from xun.environment.processes import LocalProcess, ProcessTable, descendants
 _POLL = 0.02
 
 
-def _nothing() -> None:
-    """Do nothing more."""
-
-
 class WalledProcess(LocalProcess):
     """A process behind a wall; *after* is called once it is over and closed."""
 
@@ -25,14 +21,15 @@ class WalledProcess(LocalProcess):
         self, table: ProcessTable, popen: subprocess.Popen[bytes], tag: str, after: Callable[[], None] | None = None
     ) -> None:
         super().__init__(table, popen, tag)
-        self._after = after or _nothing
+        self._after = after
 
     def close(self) -> None:
         """Close the streams."""
         super().close()
         if self.poll() is not None:
-            self._after, after = _nothing, self._after
-            after()
+            after, self._after = self._after, None
+            if after is not None:
+                after()
 
 
 class BoxedProcess(WalledProcess):

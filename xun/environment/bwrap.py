@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from xun.environment.asking import ask, shortened
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import BoxedProcess
 from xun.environment.confinement import READ_ONLY, View
@@ -71,7 +71,7 @@ class Bubblewrap:
             EnvironmentUnusable: There is no bwrap, or it does not work here.
         """
         if view in READ_ONLY:
-            return self._start(command, cwd, dict(env), stdin, view, readable, _nothing)
+            return self._start(command, cwd, dict(env), stdin, view, readable, None)
         self._shield.enter()
         try:
             return self._start(command, cwd, dict(env), stdin, view, readable, self._shield.leave)
@@ -87,7 +87,7 @@ class Bubblewrap:
         stdin: bool,
         view: View,
         readable: Sequence[str],
-        after: Callable[[], None],
+        after: Callable[[], None] | None,
     ) -> BoxedProcess:
         inside = self._inside(view, given, readable)
         self._test(inside, given)
@@ -182,11 +182,11 @@ class Bubblewrap:
         with forbidden_file(inside.writable) as file:
             script = f"( : > '{file}' ) 2> /dev/null; readlink /proc/self/ns/net /proc/self/ns/pid"
             argv = [self.program, *arguments(inside), "--", "/bin/sh", "-c", script]
-            done = self._thread().submit(_outcome, argv, env).result()
+            done = self._thread().submit(ask, argv, _TEST_SECONDS, env).result()
             if isinstance(done, str):
                 return done
             if done.returncode:
-                return " ".join(done.stderr.split())[-300:] or f"exit code {done.returncode}"
+                return shortened(done.stderr) or f"exit code {done.returncode}"
             try:
                 names = {os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "pid")}
             except OSError:
@@ -205,24 +205,3 @@ class Bubblewrap:
         self._shield.close()
         if self._temporary is not None:
             self._temporary.cleanup()
-
-
-def _nothing() -> None:
-    """Do nothing more."""
-
-
-def _outcome(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str] | str:
-    try:
-        return subprocess.run(
-            argv,
-            cwd="/",
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TEST_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        return str(exc)[-300:]

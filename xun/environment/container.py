@@ -8,6 +8,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+from xun.environment.asking import ask, shortened
+
 ASK_SECONDS = 15.0
 """Seconds that docker gets for an answer."""
 START_SECONDS = 600.0
@@ -49,7 +51,7 @@ class Container:
         """Wait until it runs; return why it does not, or ""."""
         deadline = time.monotonic() + START_SECONDS
         while self.running:
-            done = ask([self.program, "container", "inspect", "--format", "{{.State.Running}}", self.name])
+            done = ask([self.program, "container", "inspect", "--format", "{{.State.Running}}", self.name], ASK_SECONDS)
             if not isinstance(done, str) and done.stdout.strip() == "true":
                 return ""
             if time.monotonic() > deadline:
@@ -76,25 +78,3 @@ class Container:
             self._keeper.kill()
             self._keeper.wait()
         self._said.close()
-
-
-def ask(argv: Sequence[str], seconds: float = ASK_SECONDS) -> subprocess.CompletedProcess[str] | str:
-    """Run *argv* to its end, without input; a text says why that could not be done."""
-    try:
-        return subprocess.run(
-            argv,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        return str(exc)
-
-
-def shortened(text: str) -> str:
-    """Return the end of *text* as one line."""
-    return " ".join(text.split())[-300:]

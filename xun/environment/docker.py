@@ -9,9 +9,10 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 
+from xun.environment.asking import ask, shortened
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.coding import RunsCode
-from xun.environment.container import ASK_SECONDS, Container, ask, shortened
+from xun.environment.container import ASK_SECONDS, Container
 from xun.environment.files import WorkspaceFiles
 from xun.environment.local import argument_vector
 from xun.environment.processes import LocalProcess, ProcessTable
@@ -124,7 +125,7 @@ class DockerEnvironment(WorkspaceFiles, RunsCode):
                 "The docker environment needs the docker command, and PATH has none outside of the workspace; "
                 "install Docker, or set environment to local."
             )
-        done = ask([found, "version", "--format", "{{.Server.Version}}"])
+        done = ask([found, "version", "--format", "{{.Server.Version}}"], ASK_SECONDS)
         if isinstance(done, str) or done.returncode:
             said = shortened(done if isinstance(done, str) else done.stderr)
             raise EnvironmentUnusable(

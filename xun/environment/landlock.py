@@ -12,11 +12,12 @@ import os
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from xun.environment import seccomp
+from xun.environment.asking import shortened
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.boxes import WalledProcess
 from xun.environment.confinement import OFFLINE, READ_ONLY, View
@@ -141,7 +142,9 @@ class Landlock:
             return self._table.popen(argv, cwd, given, stdin)
 
         try:
-            popen = _in_thread(begin)
+            # On a thread that ends with it: the ruleset stays on what it was put on.
+            with ThreadPoolExecutor(1, "xun-landlock") as starter:
+                popen = starter.submit(begin).result()
         finally:
             ruleset.close()
         return WalledProcess(self._table, popen, tag)
@@ -178,7 +181,7 @@ class Landlock:
                 code = process.wait()
                 process.close()
                 if code:
-                    return " ".join(said.split())[-300:] or f"exit code {code}"
+                    return shortened(said) or f"exit code {code}"
                 if os.path.exists(file) or not os.path.exists(inside):
                     return "it does not hold in what it starts"
         except (OSError, EnvironmentUnusable) as exc:
@@ -257,21 +260,3 @@ def _beside(hidden: Sequence[str]) -> Iterator[str]:
         for path in names:
             if path not in above and path not in hidden:
                 yield path
-
-
-def _in_thread(work: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    done: list[subprocess.Popen[bytes]] = []
-    failed: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            done.append(work())
-        except BaseException as exc:  # noqa: BLE001 - raised again in the caller's thread
-            failed.append(exc)
-
-    thread = threading.Thread(target=body, name="xun-landlock")
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return done[0]

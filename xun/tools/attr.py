@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from xun.capabilities import ModelCapabilityType
 
 Exposure = Literal["auto", "direct", "code", "command"]
 """Who may call a tool, and how; see `tool_attr`."""
 
-EXPOSURES: tuple[str, ...] = ("auto", "direct", "code", "command")
+EXPOSURES: tuple[str, ...] = get_args(Exposure)
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,7 +14,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from xun.errors import ToolError
-from xun.tools.running import ToolExit
+from xun.tools.running import ToolExit, serve_loop
 
 
 class Home(ABC):
@@ -73,15 +73,7 @@ class LoopThread(Home):
         super().__init__(name)
 
     def _work(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
-        if left:
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+        serve_loop(self._loop)
 
     def _submit(self, call: Callable[[], Any]) -> Future[Any]:
         async def made() -> Any:

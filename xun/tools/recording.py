@@ -6,15 +6,13 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from xun._serialize import to_jsonable
 from xun.errors import ConfigError, ToolError
-from xun.result import ErrorInfo, Result
+from xun.result import ErrorInfo, Result, Status
 from xun.tools.function import failure
 from xun.tools.ledger import canonical
-
-_STATUSES = frozenset({"ok", "format_error", "error", "timeout", "denied", "pending", "cancelled"})
 
 
 class Recorder:
@@ -79,7 +77,7 @@ class Player:
 
     def _add(self, data: dict[str, Any]) -> None:
         status = data["status"]
-        if status not in _STATUSES:
+        if status not in get_args(Status):
             raise ValueError(f"unknown status {status!r}")
         result: Result[Any, Any]
         if status == "ok":

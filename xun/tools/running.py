@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Callable, Coroutine
@@ -65,6 +66,20 @@ def timed_out(tool: Function, limit: float) -> Result[Any, ErrorInfo]:
     """Return the Result of a call that passed its time limit."""
     text = f"Tool {tool.name} did not finish within its limit of {limit:g} s and was given up."
     return Result.Err(ErrorInfo(text, f"timeout after {limit:g} s", "timeout"), "timeout")
+
+
+def serve_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Run *loop* on this thread until it is stopped; then cancel what is left in it, and close it."""
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    with contextlib.suppress(RuntimeError):  # it was stopped once more meanwhile
+        if left:
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
 
 
 async def in_thread(call: Callable[[], T]) -> T:

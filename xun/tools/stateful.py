@@ -23,8 +23,8 @@ class StatefulTool(ABC):
 
     One instance serves one agent: it is made and started at the agent's first call, or by `ToolBox.entered`, and
     closed when the agent is finalized, or at the end of ``entered``. Its calls run one at a time unless it is
-    ``concurrent`` and ``run`` a coroutine function. `start`, `run` and
-    `close` may be plain or coroutine functions; coroutine functions of one instance all run in one event loop.
+    ``concurrent`` and ``run`` a coroutine function. `start`, `run` and `close` may be plain or coroutine functions;
+    coroutine functions of one instance all run in one event loop.
 
     Attributes:
         name: What the model calls it; the name of its specification, or of the class, when "".
