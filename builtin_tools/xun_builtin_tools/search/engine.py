@@ -1,8 +1,8 @@
-"""Which way a search goes, and what comes of it: small trees are walked here, large ones by ripgrep."""
+"""Which way a search goes, and what comes of it: names are looked through here, many files are read by ripgrep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,6 +10,7 @@ from typing import Literal
 
 from xun.errors import SearchError
 from xun_builtin_tools.search import python_search, ripgrep_search
+from xun_builtin_tools.search.folders import opened
 from xun_builtin_tools.search.hits import Hits
 from xun_builtin_tools.search.limits import (
     MAX_HITS,
@@ -22,10 +23,10 @@ from xun_builtin_tools.search.limits import (
     TimeUp,
     TooLarge,
 )
+from xun_builtin_tools.search.memory import Memory
 from xun_builtin_tools.search.request import GlobRequest, GrepRequest, Scope
 from xun_builtin_tools.search.ripgrep import find_ripgrep
-from xun_builtin_tools.search.survey import Memory
-from xun_builtin_tools.search.walk import Folder, Walk, reopened
+from xun_builtin_tools.search.walk import Walk
 
 _PROBE_SECONDS = 0.25
 """A look at what was left out may take so long; after a longer search there is none, it would see but a small part."""
@@ -38,8 +39,8 @@ class SearchOptions:
     """How searches are made.
 
     Attributes:
-        backend: "auto" walks small trees in Python and leaves large ones to ripgrep where there is one;
-            "python" and "ripgrep" insist. What is found is the same.
+        backend: "auto" reads few files in Python and leaves many to ripgrep where there is one; "python" and "ripgrep"
+            insist. What is found is the same. Names need no ripgrep.
         seconds: How long a search may take before it ends with what it has.
     """
 
@@ -127,25 +128,12 @@ class Engine:
         return cache(lambda: find_ripgrep(scope.inside))
 
     def _glob(self, request: GlobRequest, clock: Clock, found: list[str], skipped: list[str]) -> None:
-        program = self._ripgrep(request.scope)
-        if self._options.backend != "ripgrep":
-            walk = python_search.new_walk(request.scope, clock, request.pattern.matches)
-            try:
-                python_search.glob_paths(request, _bounded(walk, program), found)
-                return
-            except TooLarge:
-                found.clear()
-            finally:
-                skipped.extend(walk.skipped)
-        if (path := program()) is not None:
-            try:
-                ripgrep_search.glob_paths(request, path, clock, found)
-                return
-            except ripgrep_search.Unequal:
-                found.clear()
-        walk = python_search.new_walk(request.scope, clock, request.pattern.matches)
-        python_search.glob_paths(request, walk.folders(), found)
-        skipped[:] = walk.skipped
+        walk = Walk(request.scope, self._memory, clock.tick, request.pattern)
+        try:
+            for folder, names in walk.listed():
+                found.extend([folder + name for name in names])
+        finally:
+            skipped.extend(walk.skipped)
 
     def _grep(self, request: GrepRequest, clock: Clock, hits: Hits, done: set[str]) -> None:
         """Search all but *done*, which gets the files of a small tree that was searched."""
@@ -165,10 +153,10 @@ class Engine:
                 return
             except ripgrep_search.Unequal:
                 _clear(hits)
-        matches = request.filter.matches if request.filter else None
-        walk = python_search.new_walk(request.scope, clock, matches, request.filter)
+        walk = Walk(request.scope, self._memory, clock.tick, request.filter)
         try:
-            python_search.PythonSearch(request, clock, hits).in_folders(walk.folders())
+            search = python_search.PythonSearch(request, clock, hits)
+            search.in_folders(opened(request.scope.folder, walk.listed(), walk.skipped))
         finally:
             hits.skipped.extend(walk.skipped)
 
@@ -181,33 +169,20 @@ class Engine:
             TooLarge: It has many, told by the names alone: to read some of them first would only cost time. Or
                 they are large, or reading takes long, and there is ripgrep.
         """
-        accepted = request.filter.matches if request.filter else None
-        walk = python_search.new_walk(
-            request.scope,
-            clock,
-            lambda path: path not in done and (accepted is None or accepted(path)),
-            request.filter,
-        )
-        found: list[tuple[str, list[str]]] = []
-        for folder in walk.folders():
+        walk = Walk(request.scope, self._memory, clock.tick, request.filter)
+        found: list[tuple[str, Sequence[str]]] = []
+        for folder, names in walk.listed():
             _too_large(walk.entries > SMALL_TREE)
-            found.append((folder.path, folder.files))
+            found.append((folder, [name for name in names if folder + name not in done] if done else names))
 
         def grown(size: int) -> None:
             if size > SMALL_BYTES or clock.taken > SMALL_SECONDS:
                 _too_large(program() is not None)
 
         search = python_search.PythonSearch(request, clock, hits, grown)
-        search.in_folders(reopened(request.scope.folder, found, walk.skipped))
+        search.in_folders(opened(request.scope.folder, found, walk.skipped))
         hits.skipped.extend(walk.skipped)
-        done.update(path + name for path, names in found for name in names)
-
-
-def _bounded(walk: Walk, program: Callable[[], str | None]) -> Iterator[Folder]:
-    """Yield the folders of a walk; stop it when ripgrep would do better."""
-    for folder in walk.folders():
-        _too_large(walk.entries > SMALL_TREE and program() is not None)
-        yield folder
+        done.update(folder + name for folder, names in found for name in names)
 
 
 def _too_large(large: bool) -> None:

@@ -10,8 +10,8 @@ from xun.tools.context import ToolCallContext
 
 if TYPE_CHECKING:
     from xun_builtin_tools.search.engine import Engine, SearchOptions
+    from xun_builtin_tools.search.memory import Memory
     from xun_builtin_tools.search.request import Scope
-    from xun_builtin_tools.search.survey import Memory
 
 _MAX_SKIPPED = 50
 
@@ -112,7 +112,7 @@ class SearchTools:
 
     def _engine(self, ctx: ToolCallContext[Any]) -> Engine:
         from xun_builtin_tools.search.engine import Engine, SearchOptions
-        from xun_builtin_tools.search.survey import Memory
+        from xun_builtin_tools.search.memory import Memory
 
         if self._memory is None:
             self._memory = Memory()

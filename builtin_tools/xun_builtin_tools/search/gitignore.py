@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xun_builtin_tools.search.wildcards import Set, Token, Wild, to_regex
 
@@ -57,10 +59,19 @@ class Rule:
     source: str
 
 
+class _Quick(NamedTuple):
+    """What tells in one step whether any of many rules speaks of a name."""
+
+    names: frozenset[str]
+    suffixes: tuple[str, ...]
+    by_name: re.Pattern[str] | None
+    by_path: re.Pattern[str] | None
+
+
 class RuleSet:
     """The rules of one ignore file, ready to be asked."""
 
-    __slots__ = ("_names", "_others", "_paths", "_suffixes", "folder", "plain", "rules")
+    __slots__ = ("_names", "_negates", "_others", "_paths", "_quick", "_suffixes", "folder", "plain", "rules")
 
     def __init__(self, data: bytes, folder: str = "") -> None:
         """Read the content of an ignore file.
@@ -78,6 +89,8 @@ class RuleSet:
         self._paths: list[tuple[re.Pattern[str], int]] = []
         for index, rule in enumerate(self.rules):
             self._sort_in(index, rule)
+        self._negates = any(rule.negated for rule in self.rules)
+        self._quick = (self._quick_for(False), self._quick_for(True))
 
     def _sort_in(self, index: int, rule: Rule) -> None:
         if rule.by_name and rule.literal is not None:
@@ -87,6 +100,40 @@ class RuleSet:
         elif rule.literal is not None or rule.regex is not None:
             regex = re.compile(re.escape(rule.literal) if rule.literal is not None else str(rule.regex))
             (self._others if rule.by_name else self._paths).append((regex, index))
+
+    def _quick_for(self, folders: bool) -> _Quick:
+        def counts(index: int) -> bool:
+            return folders or not self.rules[index].folders_only
+
+        def any_of(expressions: list[tuple[re.Pattern[str], int]]) -> re.Pattern[str] | None:
+            parts = [f"(?:{regex.pattern})" for regex, index in expressions if counts(index)]
+            return re.compile("|".join(parts)) if parts else None
+
+        return _Quick(
+            frozenset(name for name, indices in self._names.items() if any(map(counts, indices))),
+            tuple(suffix for suffix, index in self._suffixes if counts(index)),
+            any_of(self._others),
+            any_of(self._paths),
+        )
+
+    def decide_all(self, folder: str, names: Sequence[str], are_folders: bool) -> dict[str, bool]:
+        """Return whether the rules ignore names in a folder, for those of which a rule speaks.
+
+        Args:
+            folder: The path of the folder relative to where paths begin, with a slash at its end, or "".
+            names: The names in it, or some of them (see `byte_name`).
+            are_folders: Whether they are those of folders.
+        """
+        known, suffixes, by_name, by_path = self._quick[are_folders]
+        found = [name for name in names if name in known or name.endswith(suffixes)]
+        if by_name is not None:
+            found += filter(by_name.fullmatch, names)
+        if by_path is not None:
+            below = folder[len(self.folder) :]
+            found += [name for name in names if by_path.fullmatch(below + name)]
+        if not self._negates:
+            return dict.fromkeys(found, True)
+        return {name: self.decide(folder + name, name, are_folders) is True for name in found}
 
     def decide(self, path: str, name: str, is_folder: bool) -> bool | None:
         """Return whether the rules ignore the path, or None when no rule speaks of it.

@@ -37,6 +37,14 @@ def ignored(sets: Sequence[RuleSet], path: str, name: str, is_folder: bool) -> b
     return False
 
 
+def ignored_names(sets: Sequence[RuleSet], folder: str, names: Sequence[str], are_folders: bool) -> set[str]:
+    """Return those of the *names* in a folder that are ignored, as `ignored` has it; the arguments of `decide_all`."""
+    verdicts: dict[str, bool] = {}
+    for rules in sets:
+        verdicts.update(rules.decide_all(folder, names, are_folders))
+    return {name for name, verdict in verdicts.items() if verdict}
+
+
 def read_ignore_file(path: str | Path, dir_fd: int | None = None) -> bytes | None:
     """Return an ignore file's content; None when there is none.
 

@@ -7,36 +7,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from xun_builtin_tools.search.encodings import is_utf16, to_text
+from xun_builtin_tools.search.folders import Folder, open_folder
 from xun_builtin_tools.search.hits import Hits, Line
 from xun_builtin_tools.search.limits import MAX_FILE, MAX_HITS, Clock
 from xun_builtin_tools.search.regex.matcher import Matcher
-from xun_builtin_tools.search.request import GlobRequest, GrepRequest, NamePattern, Scope
-from xun_builtin_tools.search.walk import Folder, Walk, open_folder
+from xun_builtin_tools.search.request import GrepRequest
 from xun_policies.paths.names import shown_name
 
 _FILE_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CHUNK = 1 << 17
-
-
-def new_walk(
-    scope: Scope, clock: Clock, matches: Callable[[str], bool] | None, pattern: NamePattern | None = None
-) -> Walk:
-    """Return the walk over the files of a scope whose paths match; none enters a folder that *pattern* leaves out."""
-    closed = scope.closed
-
-    def wants(path: str) -> bool:
-        return (matches is None or matches(path)) and not (closed and scope.is_closed(path))
-
-    def enters(folder: str) -> bool:
-        return (pattern is None or pattern.enters(folder)) and not (closed and scope.is_closed(folder))
-
-    return Walk(scope.folder, scope.hidden, scope.outer, scope.inside, clock.tick, wants, enters)
-
-
-def glob_paths(request: GlobRequest, folders: Iterator[Folder], found: list[str]) -> None:
-    """Add the paths that match to *found*."""
-    for folder in folders:
-        found.extend(folder.path + name for name in folder.files)
 
 
 class PythonSearch:

@@ -84,6 +84,20 @@ class NamePattern:
             return self._takes(path)
         return self.enters(path) and all(self.enters(path[:at]) for at, char in enumerate(path) if char == "/")
 
+    def select(self, folder: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the wanted ones among the *names* of files in a folder (its path with a slash at its end, or "")."""
+        if self.negated:
+            return [name for name in names if self.matches(folder + name)]
+        if not any("/" in ending for ending in self.endings):
+            # The ending of a string is looked at far faster than an expression is.
+            names = [name for name in names if name.endswith(self.endings)]
+            if self.by_ending:
+                return names
+        takes = self.regex.fullmatch
+        if self.basename:
+            return [name for name in names if takes(name)]
+        return [name for name in names if takes(folder + name)]
+
     def enters(self, folder: str) -> bool:
         """Return whether anything in a folder may be wanted: what leaves out a folder leaves out all in it."""
         return not (self.negated and self._takes(folder))

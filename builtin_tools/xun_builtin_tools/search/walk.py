@@ -1,168 +1,206 @@
-"""A walk over the files of a tree that keeps to ignore rules, and follows no link."""
+"""A walk over the files of a tree that keeps to ignore rules, follows no link and reads no folder twice."""
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
+from xun_builtin_tools.search.folders import open_folder
 from xun_builtin_tools.search.gitignore import RuleSet, byte_name
 from xun_builtin_tools.search.ignore_rules import (
     IGNORE_FILE,
     REPOSITORY,
     OuterRules,
-    ignored,
+    ignored_names,
     read_ignore_file,
     repository_rules,
 )
+from xun_builtin_tools.search.memory import Memory, Rules, Seen, Stamp, keeps_time, stamp_of
+from xun_builtin_tools.search.request import NamePattern, Scope
+from xun_policies.paths.names import shown_name
 
-_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FD_LINKS = "/proc/self/fd"
-
-
-def open_folder(place: str) -> int:
-    """Open a folder by its canonical path and return the descriptor, which the caller closes.
-
-    Raises:
-        OSError: It cannot be opened, or a part of the path became a link, which would lead elsewhere.
-    """
-    fd = os.open(place, _FOLDER_FLAGS)
-    try:
-        if os.readlink(f"{_FD_LINKS}/{fd}") == place:
-            return fd
-    except OSError:
-        # Where the system does not tell, the last part at least is no link.
-        if not os.path.isdir(_FD_LINKS):
-            return fd
-    os.close(fd)
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place)
+Names = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """One folder of a walk, open while it is being looked at."""
-
-    path: str
-    """Relative to the root, with a slash at its end; or "" for the root."""
-    fd: int
-    files: list[str]
-    """The names of the regular files in it."""
-
-
-@dataclass(slots=True)
 class Walk:
     """A walk to be made once.
 
-    Attributes:
-        root: The folder to walk; resolved.
-        hidden: Whether names that begin with a dot are walked.
-        outer: The ignore rules above the root; None to ignore nothing.
-        inside: Tells of the real target of a link whether it may be seen.
-        tick: Called per folder; may raise to give up.
-        wants: Tells of a file's path (relative to the root) whether it is wanted at all.
-        enters: Tells of a folder's path (relative to the root) whether anything in it may be wanted.
-        entries: How many names were looked at so far.
-        skipped: Folders that could not be read, and links that lead out.
-    """
-
-    root: Path
-    hidden: bool
-    outer: OuterRules | None
-    inside: Callable[[str], bool]
-    tick: Callable[[], None]
-    wants: Callable[[str], bool]
-    enters: Callable[[str], bool]
-    entries: int = 0
-    skipped: list[str] = field(default_factory=list)
-
-    def folders(self) -> Iterator[Folder]:
-        """Yield every folder; its descriptor is closed when the next one is asked for."""
-        todo: list[tuple[str, tuple[RuleSet, ...]]] = [("", () if self.outer is None else self.outer.sets)]
-        base = str(self.root)
-        while todo:
-            self.tick()
-            path, rules = todo.pop()
-            try:
-                fd = open_folder(os.path.join(base, path).rstrip("/") or "/")
-            except OSError:
-                self.skipped.append(path.rstrip("/") or ".")
-                continue
-            try:
-                yield self._look(path, fd, rules, todo)
-            finally:
-                os.close(fd)
-
-    def _look(
-        self, path: str, fd: int, rules: tuple[RuleSet, ...], todo: list[tuple[str, tuple[RuleSet, ...]]]
-    ) -> Folder:
-        files: list[str] = []
-        folders: list[str] = []
-        with os.scandir(fd) as found:
-            entries = list(found)
-        self.entries += len(entries)
-        names = {entry.name for entry in entries}
-        rules = self._rules(path, fd, names, rules)
-        prefix = "" if self.outer is None else self.outer.offset + byte_name(path)
-        for entry in entries:
-            name = entry.name
-            if name == REPOSITORY or (not self.hidden and name[0] == "."):
-                continue
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if not (self.enters if is_folder else self.wants)(path + name):
-                continue
-            if rules:
-                plain = name if name.isascii() else byte_name(name)
-                if ignored(rules, prefix + plain, plain, is_folder):
-                    continue
-            if is_folder:
-                folders.append(name)
-            elif entry.is_file(follow_symlinks=False):
-                files.append(name)
-            elif entry.is_symlink() and self._leads_out(path, name):
-                self.skipped.append(path + name)
-        todo.extend((f"{path}{name}/", rules) for name in sorted(folders, reverse=True))
-        return Folder(path, fd, sorted(files))
-
-    def _rules(self, path: str, fd: int, names: set[str], rules: tuple[RuleSet, ...]) -> tuple[RuleSet, ...]:
-        if self.outer is None:
-            return ()
-        if REPOSITORY in names and path:
-            # Another repository begins here: the rules of the one around it end.
-            rules = repository_rules(self.root / path, self.outer.offset + byte_name(path))
-        if IGNORE_FILE not in names:
-            return rules
-        try:
-            data = read_ignore_file(IGNORE_FILE, dir_fd=fd)
-        except OSError:
-            return rules
-        return (*rules, RuleSet(data, self.outer.offset + byte_name(path))) if data else rules
-
-    def _leads_out(self, path: str, name: str) -> bool:
-        try:
-            return not self.inside(os.path.realpath(os.path.join(self.root, path, name)))
-        except OSError:  # no link any more
-            return True
-
-
-def reopened(root: Path, listed: Iterable[tuple[str, list[str]]], skipped: list[str]) -> Iterator[Folder]:
-    """Yield folders of an earlier walk over *root* once more, with the files that were found; see `Walk.folders`.
-
     Args:
-        root: The folder that was walked; resolved.
-        listed: Paths of folders as in `Folder.path`, with the names of their files.
-        skipped: Gets the folders that can't be opened any more.
+        scope: What is searched.
+        memory: What earlier walks have seen.
+        tick: Called per folder; may raise to give up.
+        pattern: Which files are wanted; None for all.
+
+    Attributes:
+        entries: How many names there were so far.
+        looked_into: How many folders were read, and not just compared with what is remembered.
+        skipped: Folders that could not be read, and wanted links that lead out, as they are shown.
     """
-    for path, names in listed:
-        if not names:
-            continue
+
+    def __init__(
+        self, scope: Scope, memory: Memory, tick: Callable[[], None], pattern: NamePattern | None = None
+    ) -> None:
+        self._scope, self._memory, self._tick, self._pattern = scope, memory, tick, pattern
+        self._tree = memory.tree(scope)
+        self._outer = scope.outer or OuterRules()
+        self._base = str(scope.folder).rstrip("/") + "/"
+        self._devices: dict[int, bool] = {}
+        self._settled = memory.settled_before()
+        self.entries = 0
+        self.looked_into = 0
+        self.skipped: list[str] = []
+
+    def listed(self) -> Iterator[tuple[str, Names]]:
+        """Yield the path of every folder, with a slash at its end or "", and the names of the wanted files in it."""
+        for path, seen in self.folders():
+            yield path, self._wanted(path, seen.files)
+
+    def _wanted(self, path: str, names: Names) -> Names:
+        if not self._scope.hidden:
+            names = [name for name in names if name[0] != "."]
+        return names if self._pattern is None else self._pattern.select(path, names)
+
+    def folders(self) -> Iterator[tuple[str, Seen]]:
+        """Yield the path of every folder that may hold wanted files, and what is in it, wanted or not."""
+        known, tick, hidden = self._tree.seen, self._tick, self._scope.hidden
+        enters = self._pattern.enters if self._pattern is not None and self._pattern.negated else None
+        todo: list[tuple[str, Rules]] = [("", self._tree.outer)]
+        while todo:
+            tick()
+            path, above = todo.pop()
+            if enters is not None and path and not enters(path[:-1]):
+                continue
+            try:
+                seen = known.get(path)
+                if seen is None or not self._holds(path, above, seen):
+                    seen = self._look(path, above, seen)
+            except OSError:
+                self.skipped.append(shown_name(path[:-1]) or ".")
+                continue
+            self.entries += seen.entries
+            if seen.links:
+                self._look_at_links(path, self._wanted(path, seen.links))
+            yield path, seen
+            rules, start = seen.rules, len(path)
+            for folder in seen.folders:
+                if hidden or folder[start] != ".":
+                    todo.append((folder, rules))
+
+    def _holds(self, path: str, above: Rules, seen: Seen) -> bool:
+        """Return whether a folder, which was found under its path before, is there as it was.
+
+        Raises:
+            OSError: Nothing is there.
+        """
+        if seen.above != above or seen.stamp != stamp_of(os.stat(self._base + path, follow_symlinks=False)):
+            return False
+        if seen.own is None:
+            return True
+        return seen.own_stamp == stamp_of(os.stat(f"{self._base}{path}{IGNORE_FILE}", follow_symlinks=False))
+
+    def _look(self, path: str, above: Rules, before: Seen | None) -> Seen:
+        """Read a folder.
+
+        Raises:
+            OSError: It can't be read.
+        """
+        self.looked_into += 1
+        fd = open_folder((self._base + path).rstrip("/") or "/")
         try:
-            fd = open_folder(os.path.join(root, path).rstrip("/") or "/")
-        except OSError:
-            skipped.append(path.rstrip("/") or ".")
-            continue
-        try:
-            yield Folder(path, fd, names)
+            found = os.fstat(fd)
+            if (lasting := self._devices.get(found.st_dev)) is None:
+                lasting = self._devices[found.st_dev] = keeps_time(fd)
+            stamp = stamp_of(found)
+            seen = self._read(path, fd, above, before, stamp if lasting and stamp[0] < self._settled else None)
         finally:
             os.close(fd)
+        self._tree.keep(path, seen)
+        return seen
+
+    def _read(self, path: str, fd: int, above: Rules, before: Seen | None, stamp: Stamp | None) -> Seen:
+        names, folders, files, links = _names(fd)
+        # In version 13 of ripgrep the stars of a pattern, of a rule or of the search, do not go past a line break.
+        odd = bool(folders) and "\n" in "".join(folders)
+        own, own_stamp, rules = None, None, above
+        if self._scope.gitignore:
+            if path and REPOSITORY in names:
+                # Another one begins here: the rules of the one around it end. ripgrep would go on with those.
+                rules = repository_rules(self._base + path, self._prefix(path))
+                odd, stamp = odd or bool(rules or self._tree.outer), None
+            if IGNORE_FILE in names:
+                own, own_stamp = self._own_rules(path, fd, before)
+                rules = rules if own is None else (*rules, own)
+                odd = odd or own is None or not own.plain
+                stamp = stamp if own_stamp is not None else None
+        folders = self._visible(path, folders, rules, True)
+        return Seen(
+            stamp,
+            above,
+            own,
+            own_stamp,
+            rules,
+            folders=tuple([f"{path}{name}/" for name in reversed(folders)]),
+            files=tuple(self._visible(path, files, rules, False)),
+            links=tuple(self._visible(path, links, rules, False)),
+            entries=len(names),
+            odd=odd,
+        )
+
+    def _own_rules(self, path: str, fd: int, before: Seen | None) -> tuple[RuleSet | None, Stamp | None]:
+        """Return the rules of a folder's file, the same object as before while it is the same file, and its stamp.
+
+        The stamp is None when it will not tell of every change, the rules when the file can't be read.
+        """
+        try:
+            stamp = stamp_of(os.stat(IGNORE_FILE, dir_fd=fd, follow_symlinks=False))
+            if before is not None and before.own is not None and before.own_stamp == stamp:
+                return before.own, stamp
+            data = read_ignore_file(IGNORE_FILE, dir_fd=fd)
+        except OSError:
+            return None, None
+        if data is None:
+            return None, None
+        return RuleSet(data, self._prefix(path)), stamp if stamp[0] < self._settled else None
+
+    def _visible(self, path: str, names: list[str], rules: Rules, are_folders: bool) -> list[str]:
+        """Return the names in a folder that neither a rule nor the scope leaves out, sorted."""
+        if not names:
+            return names
+        if REPOSITORY in names:
+            names.remove(REPOSITORY)
+        if self._scope.closed:
+            names = [name for name in names if not self._scope.is_closed(path + name)]
+        if rules:
+            ascii_only = all(map(str.isascii, names))
+            plain = names if ascii_only else list(map(byte_name, names))
+            out = ignored_names(rules, self._prefix(path), plain, are_folders)
+            if out:
+                names = [name for name, as_bytes in zip(names, plain, strict=True) if as_bytes not in out]
+        names.sort()
+        return names
+
+    def _prefix(self, path: str) -> str:
+        return self._outer.offset + byte_name(path)
+
+    def _look_at_links(self, path: str, names: Names) -> None:
+        """Tell of the links among the wanted *names* that lead out."""
+        for name in names:
+            try:
+                leads_out = not self._scope.inside(os.path.realpath(self._base + path + name))
+            except OSError:  # no link any more
+                leads_out = True
+            if leads_out:
+                self.skipped.append(shown_name(path + name))
+
+
+def _names(fd: int) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return the names in an open folder: all, and those of folders, regular files and links."""
+    with os.scandir(fd) as found:
+        entries = list(found)
+    names = [entry.name for entry in entries]
+    folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    links: list[str] = []
+    if len(folders) + len(files) < len(names):
+        links = [entry.name for entry in entries if entry.is_symlink()]
+    return names, folders, files, links

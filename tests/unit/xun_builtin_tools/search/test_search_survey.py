@@ -18,8 +18,9 @@ from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
 from xun_builtin_tools.search.limits import Clock, TimeUp
+from xun_builtin_tools.search.memory import Memory
 from xun_builtin_tools.search.request import Scope
-from xun_builtin_tools.search.survey import Memory, Survey
+from xun_builtin_tools.search.survey import Survey
 from xun_policies.workspace import Workspace
 
 

@@ -17,8 +17,8 @@ from xun.tools.context import CallScope, ToolCallContext
 from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
+from xun_builtin_tools.search.folders import open_folder
 from xun_builtin_tools.search.hits import by_path, in_order
-from xun_builtin_tools.search.walk import open_folder
 from xun_policies.workspace import Workspace
 
 BACKENDS = ["python", *(["ripgrep"] if shutil.which("rg") else [])]
