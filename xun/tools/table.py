@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import os
 import sys
@@ -193,9 +194,8 @@ class ToolTable:
             ConfigError: The package mcp is missing, a server can't be reached, or a tool of it can't be used.
             ToolConflict: There is a tool of the same name already.
         """
-        from xun.mcp.tools import mcp_tools
-
-        return self.register(*mcp_tools(servers))
+        # By name, as tool groups are: what speaks MCP is above this package.
+        return self.register(*importlib.import_module("xun.mcp.tools").mcp_tools(servers))
 
     def _register_loaded(self, tools: list[Function]) -> Self:
         self.register(*tools)
