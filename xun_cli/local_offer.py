@@ -11,16 +11,16 @@ from xun_cli.render.safe import safe
 from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
-    from xun.models.catalog import Endpoint
+    from xun.models.catalog import LocalServer
 
 
-def offer(settings: Settings, places: Places, found: list[Endpoint]) -> None:
+def offer(settings: Settings, places: Places, found: list[LocalServer]) -> None:
     """Ask about each of the local servers *found*; without a yes nothing of the person is sent to any."""
-    always: list[Endpoint] = []
+    always: list[LocalServer] = []
 
-    def ask(endpoint: Endpoint) -> bool:
-        names = ", ".join(endpoint.models[:3]) + (", ..." if len(endpoint.models) > 3 else "")
-        line = f"A model server runs on this machine: {endpoint.base_url} ({names})."
+    def ask(server: LocalServer) -> bool:
+        names = ", ".join(server.models[:3]) + (", ..." if len(server.models) > 3 else "")
+        line = f"A model server runs on this machine: {server.base_url} ({names})."
         sys.stdout.write(safe(line, multiline=False) + "\n")
         try:
             answer = input("Use it? [y = now, a = always, N = no] ").strip().lower()
@@ -28,7 +28,7 @@ def offer(settings: Settings, places: Places, found: list[Endpoint]) -> None:
             sys.stdout.write("\n")
             return False
         if answer in ("a", "always"):
-            always.append(endpoint)
+            always.append(server)
         return answer in ("y", "yes", "a", "always")
 
     if offer_local(settings, ask, found) and always:

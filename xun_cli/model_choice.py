@@ -19,7 +19,7 @@ from xun_cli.settings import Settings
 
 if TYPE_CHECKING:
     from xun.models.base import ChatModel
-    from xun.models.catalog import Endpoint
+    from xun.models.catalog import LocalServer
 
 SCRIPTED = "scripted:"
 """What a model's name begins with when the rest is a file of scripted turns."""
@@ -126,25 +126,25 @@ def needs_offer(options: StartOptions, settings: Settings) -> bool:
         return False
 
 
-def offer_local(settings: Settings, ask: Callable[[Endpoint], bool], endpoints: list[Endpoint]) -> bool:
-    """Offer the *endpoints* in turn by *ask*; the first yes is used for this start. Return whether there was one."""
-    for endpoint in endpoints:
-        if ask(endpoint):
-            settings.put("provider.base_url", endpoint.base_url, "a server on this machine")
+def offer_local(settings: Settings, ask: Callable[[LocalServer], bool], servers: list[LocalServer]) -> bool:
+    """Offer the *servers* in turn by *ask*; the first yes is used for this start. Return whether there was one."""
+    for server in servers:
+        if ask(server):
+            settings.put("provider.base_url", server.base_url, "a server on this machine")
             # A key of another provider has no business on a local port.
             settings.credentials = None
             return True
     return False
 
 
-def at_local_server(settings: Settings, name: str, endpoints: Sequence[Endpoint]) -> Settings | None:
-    """Return *settings* for the first of the local *endpoints* that lists the model *name*; None when none does.
+def at_local_server(settings: Settings, name: str, servers: Sequence[LocalServer]) -> Settings | None:
+    """Return *settings* for the first of the local *servers* that lists the model *name*; None when none does.
 
     For a person who names such a model where nothing is configured: /models has shown it with its address.
     """
-    for endpoint in endpoints:
-        if name in endpoint.models:
-            provider = dataclasses.replace(settings.provider, base_url=endpoint.base_url, api_key_env="")
+    for server in servers:
+        if name in server.models:
+            provider = dataclasses.replace(settings.provider, base_url=server.base_url, api_key_env="")
             # A key of another provider has no business on a local port.
             return dataclasses.replace(settings, provider=provider, credentials=None)
     return None

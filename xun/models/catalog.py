@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ModelReplyInvalid, ModelTimeout, ModelUnreachable
-from xun.models.faults import Endpoint as Address
-from xun.models.faults import Secret, redact, refusal
+from xun.models.faults import Endpoint, Secret, redact, refusal
 from xun.models.wire import checked_base_url, host_of, is_loopback
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ _NO_CHAT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class LocalServer:
     """A local server that has models.
 
     Attributes:
@@ -122,14 +121,14 @@ async def list_models(
     import asyncio
 
     url = checked_base_url(base_url)
-    where = Address(url, key_source=key_source if api_key else "", secrets=(Secret(api_key or ""),))
+    where = Endpoint(url, key_source=key_source if api_key else "", secrets=(Secret(api_key or ""),))
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout + 1):
             return await asyncio.to_thread(_fetch, where, api_key, timeout)
     raise ModelTimeout(f"{url} did not list its models within {timeout:g} s")
 
 
-def _fetch(where: Address, api_key: str | None, timeout: float) -> tuple[str, ...]:
+def _fetch(where: Endpoint, api_key: str | None, timeout: float) -> tuple[str, ...]:
     import http.client
     import urllib.error
     import urllib.request
@@ -178,7 +177,7 @@ def _lower(headers: Any) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in headers.items()}
 
 
-def probe_loopback(ports: Sequence[int] = LOOPBACK_PORTS, timeout: float = 0.3) -> list[Endpoint]:
+def probe_loopback(ports: Sequence[int] = LOOPBACK_PORTS, timeout: float = 0.3) -> list[LocalServer]:
     """Look for local model servers: one ``GET /v1/models`` to each port of 127.0.0.1, all at once.
 
     Nothing else is sent, no key among it. Only an answer with a proper and not empty model list
@@ -252,11 +251,11 @@ class _Probe:
         self._ended = not data
         return self._ended or len(self._received) > PROBE_LIMIT or self._response() is not None
 
-    def result(self) -> Endpoint | None:
+    def result(self) -> LocalServer | None:
         """Return the server that answered, if it is one."""
         body = self._response()
         names = model_names(body) if body else None
-        return Endpoint(f"http://127.0.0.1:{self._port}/v1", names) if names else None
+        return LocalServer(f"http://127.0.0.1:{self._port}/v1", names) if names else None
 
     def _response(self) -> bytes | None:
         """Return the body once it is complete, b"" for an answer that does not count."""

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.model_server import FakeModelServer
 from xun.errors import ConfigError, ModelAuth, ModelError, ModelReplyInvalid, ModelTimeout, ModelUnreachable
-from xun.models.catalog import Endpoint, first_chat_model, known_limits, list_models, model_names, probe_loopback
+from xun.models.catalog import LocalServer, first_chat_model, known_limits, list_models, model_names, probe_loopback
 
 KEY = "sk-test-Zx81kQpLmN0aBcDe"
 
@@ -74,7 +74,7 @@ CHUNKED = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{len(LIST):x}\r
 def test_a_local_server_is_found(reply):
     with Listener(reply) as server:
         found = probe_loopback((free_port(), server.port), timeout=2)
-        assert found == [Endpoint(f"http://127.0.0.1:{server.port}/v1", ("llama3", "qwen"))]
+        assert found == [LocalServer(f"http://127.0.0.1:{server.port}/v1", ("llama3", "qwen"))]
 
 
 def test_nothing_but_the_get_is_sent(monkeypatch):
@@ -120,7 +120,7 @@ def test_slow_servers_cost_no_more_than_the_limit(reply, pause):
         start = time.monotonic()
         found = probe_loopback((one.port, two.port, good.port), timeout=0.3)
         taken = time.monotonic() - start
-    assert [endpoint.models for endpoint in found] == [("llama3", "qwen")]
+    assert [one.models for one in found] == [("llama3", "qwen")]
     assert taken < 0.6
 
 
@@ -132,7 +132,7 @@ def test_closed_ports_cost_next_to_nothing():
 
 def test_a_real_server_is_found():
     with FakeModelServer(models=["a"]) as server:
-        assert probe_loopback((server.port, server.port), timeout=2) == [Endpoint(server.base_url, ("a",))]
+        assert probe_loopback((server.port, server.port), timeout=2) == [LocalServer(server.base_url, ("a",))]
 
 
 async def test_a_list_is_read_with_the_key():

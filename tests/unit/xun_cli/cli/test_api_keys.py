@@ -131,14 +131,14 @@ def test_named_variable_must_be_set() -> None:
 
 
 def test_local_server_is_used_only_after_a_yes() -> None:
-    from xun.models.catalog import Endpoint
+    from xun.models.catalog import LocalServer
 
-    found = [Endpoint("http://127.0.0.1:1/v1", ("a",)), Endpoint("http://127.0.0.1:2/v1", ("b",))]
+    found = [LocalServer("http://127.0.0.1:1/v1", ("a",)), LocalServer("http://127.0.0.1:2/v1", ("b",))]
     chosen = settings()
     assert needs_offer(StartOptions(), chosen)
-    assert not offer_local(chosen, lambda endpoint: False, found)
+    assert not offer_local(chosen, lambda server: False, found)
     assert chosen.provider.base_url == ""
-    assert offer_local(chosen, lambda endpoint: endpoint.models == ("b",), found)
+    assert offer_local(chosen, lambda server: server.models == ("b",), found)
     assert chosen.provider.base_url == "http://127.0.0.1:2/v1"
     assert not needs_offer(StartOptions(), chosen)
     assert not needs_offer(StartOptions(), settings(key="k"))

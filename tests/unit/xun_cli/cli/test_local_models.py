@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from xun.errors import ConfigError
-from xun.models.catalog import Endpoint
+from xun.models.catalog import LocalServer
 from xun_cli.keys import Credentials
 from xun_cli.model_choice import at_local_server, choose_model
 from xun_cli.options import StartOptions
 from xun_cli.settings import Settings
 
-FOUND = [Endpoint("http://127.0.0.1:1234/v1", ("small",)), Endpoint("http://127.0.0.1:8080/v1", ("qwen3:8b", "llama3"))]
+FOUND = [
+    LocalServer("http://127.0.0.1:1234/v1", ("small",)),
+    LocalServer("http://127.0.0.1:8080/v1", ("qwen3:8b", "llama3")),
+]
 
 
 def test_the_server_that_lists_the_model_is_used_without_any_key() -> None:

@@ -543,7 +543,7 @@ def test_setup_with_a_wrong_key_saves_nothing(cli: Cli) -> None:
     ("typed", "used", "kept"), [("n\n", "", ""), ("", "", ""), ("y\n", "u", ""), ("a\n", "u", "u")]
 )
 def test_local_server_is_offered(cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, used: str, kept: str) -> None:
-    from xun.models.catalog import Endpoint
+    from xun.models.catalog import LocalServer
     from xun_cli.config import load_settings
     from xun_cli.local_offer import offer
     from xun_cli.options import StartOptions
@@ -551,6 +551,6 @@ def test_local_server_is_offered(cli: Cli, monkeypatch: pytest.MonkeyPatch, type
     url = "http://127.0.0.1:8080/v1"
     settings = load_settings(cli.places, StartOptions(cwd=cli.folder), {})
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    offer(settings, cli.places, [Endpoint(url, ("a\x1b[2J", "b", "c", "d"))])
+    offer(settings, cli.places, [LocalServer(url, ("a\x1b[2J", "b", "c", "d"))])
     assert settings.provider.base_url == (url if used else "")
     assert load_settings(cli.places, StartOptions(cwd=cli.folder), {}).provider.base_url == (url if kept else "")
