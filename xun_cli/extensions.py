@@ -48,8 +48,8 @@ class Extensions:
         """
         made = cls(hooks, McpServers({} if settings.safe else settings.mcp.servers, box, cwd))
         for state in made.servers.connect():
-            if state.problem:
-                made.problems.append(state.problem)
+            made.problems += [state.problem] if state.problem else []
+            made.problems += state.left_out
         if not settings.safe:
             made.load_skills(places, box, cwd)
         return made

@@ -98,6 +98,7 @@ class ServerState:
         enabled: Whether its tools are wanted.
         tools: The names of its tools in the toolbox.
         problem: Why it could not be used, or "".
+        left_out: One sentence for each tool of it that can't be used.
     """
 
     name: str
@@ -105,6 +106,7 @@ class ServerState:
     enabled: bool = True
     tools: list[str] = field(default_factory=list)
     problem: str = ""
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -163,7 +165,8 @@ class McpServers:
         from xun.mcp.tools import mcp_tools
 
         try:
-            return mcp_tools([server_of(state.name, state.entry, self._folder)])
+            state.left_out = []
+            return mcp_tools([server_of(state.name, state.entry, self._folder)], state.left_out)
         except ConfigError as exc:
             return str(exc)
 

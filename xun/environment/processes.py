@@ -124,6 +124,11 @@ class LocalProcess:
         return _there(self._popen.stderr)
 
     @property
+    def stdin(self) -> IO[bytes]:
+        """Its input; only where it was asked for."""
+        return _there(self._popen.stdin)
+
+    @property
     def pid(self) -> int:
         """Its number, which is that of its group too."""
         return self._popen.pid
@@ -135,7 +140,7 @@ class LocalProcess:
 
     def write_stdin(self, data: bytes) -> None:
         """Write all of *data* to its input."""
-        stream = _there(self._popen.stdin)
+        stream = self.stdin
         view = memoryview(data)
         with self._writing:
             while view:

@@ -4,71 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ToolError
+from xun.mcp.complaints import Complaints
+from xun.mcp.http import Answers, sends_events, server_address
+from xun.mcp.listing import Listing
 from xun.mcp.servers import McpServer
+from xun.mcp.stdio import server_process
 from xun.tools.stateful import StatefulTool
 
 if TYPE_CHECKING:
-    from mcp import Client
+    from mcp import Client, MCPError
     from mcp.types import CallToolResult
 
     from xun.tools.context import ToolCallContext
 
-_KEPT = 4096
-_SHOWN = 300
-
-
-class Complaints:
-    """What a server writes to its standard error; the end of it is kept for error texts, nothing is printed."""
-
-    def __init__(self) -> None:
-        self._text = b""
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._read, self._more)
-        self.file = os.fdopen(self._write, "w", encoding="utf-8")
-
-    def _more(self) -> None:
-        if self.file.closed:
-            return
-        try:
-            data = os.read(self._read, 65536)
-        except BlockingIOError:
-            return
-        if not data:
-            self._loop.remove_reader(self._read)
-        self._text = (self._text + data)[-_KEPT:]
-
-    def last(self) -> str:
-        """Return the last line, in parentheses; "" when there is none."""
-        self._more()
-        lines = self._text.decode("utf-8", "replace").split("\n")
-        line = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f" (its last words: {line[-_SHOWN:]})" if line else ""
-
-    def close(self) -> None:
-        """Stop reading; what was read stays."""
-        self._more()
-        self.file.close()
-        self._loop.remove_reader(self._read)
-        os.close(self._read)
+_BROKEN_OFF = ("Connection closed", "SSE stream")
+_FORGOTTEN, _NAMELESS = "Session terminated", "Server returned an error response"  # of the package mcp
+_SHOWN = 500
 
 
 class _Watched:
     """The messages of a server; *ended* is called when there will be no more."""
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
-        self._stream, self._ended = stream, ended
+    def __init__(self, stream: Any, listing: Listing, ended: Callable[[], None]) -> None:
+        self._stream, self._listing, self._ended = stream, listing, ended
 
     async def receive(self) -> Any:
         try:
-            return await self._stream.receive()
+            return self._listing.seen(await self._stream.receive())
         except Exception:
             self._ended()
             raise
@@ -81,7 +50,7 @@ class _Watched:
 
     async def __anext__(self) -> Any:
         try:
-            return await self._stream.__anext__()
+            return self._listing.seen(await self._stream.__anext__())
         except BaseException:
             self._ended()
             raise
@@ -95,44 +64,21 @@ class _Watched:
         return leave
 
 
-@asynccontextmanager
-async def _streams(
-    server: McpServer, complaints: Complaints, ended: Callable[[], None]
-) -> AsyncGenerator[tuple[Any, Any], None]:
-    async with AsyncExitStack() as stack:
-        if server.command:
-            from mcp.client.stdio import StdioServerParameters, stdio_client
-
-            from xun_policies.shell.environment import child_environment
-
-            program, *args = server.command
-            env = {**child_environment(os.environ), **(server.env or {})}
-            # A server starts before anybody was asked about the folder: not by a program that lies there.
-            env["PATH"] = os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))
-            cwd = None if server.cwd is None else os.fspath(server.cwd)
-            params = StdioServerParameters(command=program, args=args, env=env, cwd=cwd)
-            read, write = await stack.enter_async_context(stdio_client(params, errlog=complaints.file))
-        else:
-            import httpx2
-            from mcp.client.streamable_http import streamable_http_client
-
-            # A server may be silent for as long as a call takes, which has a limit of its own.
-            limits = httpx2.Timeout(server.start_timeout, read=None)
-            http = httpx2.AsyncClient(headers=dict(server.headers or {}), timeout=limits)
-            http = await stack.enter_async_context(http)
-            read, write = await stack.enter_async_context(streamable_http_client(str(server.url), http_client=http))
-        yield _Watched(read, ended), write
-
-
 class Link:
-    """One connection. A task of its own opens and closes it, as the tasks inside it need."""
+    """One connection. A task of its own opens and closes it, as the tasks inside it need.
+
+    Attributes:
+        dead: Whether it can be used no more.
+        listing: What became of the tools that the server listed.
+    """
 
     def __init__(self, server: McpServer) -> None:
         self.dead = False
+        self.listing = Listing()
         self._server = server
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._complaints = Complaints()
+        self._complaints, self._answers = Complaints(), Answers()
         self._task = asyncio.create_task(self._hold())
 
     async def client(self) -> Client:
@@ -144,8 +90,17 @@ class Link:
         return await asyncio.shield(self._ready)
 
     def words(self) -> str:
-        """Return the last line of the server's standard error, in parentheses."""
+        """Return the last line that the server complained by, in parentheses."""
         return self._complaints.last()
+
+    @property
+    def status(self) -> int:
+        """The status by which the server refused the last message over HTTP; 0 when it did not."""
+        return self._answers.refusal
+
+    def refusal(self) -> str:
+        """Return in words with which status the server refused the last message; "" when it did not."""
+        return self._answers.described()
 
     async def close(self) -> None:
         """End the connection, and the server that was started for it."""
@@ -166,13 +121,11 @@ class Link:
         self._stop.set()
 
     async def _hold(self) -> None:
-        from mcp import Client
-
-        client = Client(_streams(self._server, self._complaints, self.end), cache=None)
+        _keep_quiet()
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._server.start_timeout):
-                    await stack.enter_async_context(client)
+                    client = await self._connected(stack)
                 self._ready.set_result(client)
                 await self._stop.wait()
         except Exception as exc:  # noqa: BLE001 - the boundary of foreign code
@@ -181,15 +134,67 @@ class Link:
             self.dead = True
             if not self._ready.done():
                 self._ready.cancel()
-            self._complaints.close()
+
+    async def _connected(self, stack: AsyncExitStack) -> Client:
+        if self._server.url:
+            try:
+                return await self._entered(stack, "auto")
+            except Exception:
+                # What this server can't do, one of 2024 may be able to do another way.
+                if self._answers.refusal not in (400, 404, 405) or not await sends_events(self._server):
+                    raise
+            self._answers.refusal = 0
+            return await self._entered(stack, "legacy", events=True)
+        from mcp import MCPError
+        from mcp.types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+
+        try:
+            # Many a server ends when its first message is not this one, so newer ways are tried second.
+            return await self._entered(stack, "legacy")
+        except MCPError as exc:
+            if exc.code not in (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION):
+                raise
+        return await self._entered(stack, "auto")
+
+    async def _entered(self, stack: AsyncExitStack, mode: str, *, events: bool = False) -> Client:
+        from mcp import Client
+
+        self._stop.clear()
+        client = Client(self._streams(events), mode=mode, cache=None)
+        await stack.enter_async_context(client)
+        self.dead = False
+        return client
+
+    @asynccontextmanager
+    async def _streams(self, events: bool) -> AsyncGenerator[tuple[Any, Any], None]:
+        server = self._server
+        if server.command:
+            from xun_policies.shell.environment import child_environment
+
+            env = {**child_environment(os.environ), **(server.env or {})}
+            # A server starts before anybody was asked about the folder: not by a program that lies there.
+            env["PATH"] = os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))
+            cwd = None if server.cwd is None else os.fspath(server.cwd)
+            async with server_process(server.command, env, cwd, self._complaints) as (output, given):
+                yield _Watched(output, self.listing, self.end), given
+        else:
+            async with server_address(server, self._answers, events=events) as (read, write):
+                yield _Watched(read, self.listing, self.end), write
 
     def _failed(self, exc: BaseException) -> None:
         if self._ready.done():
             return  # it ended badly, after all calls
-        why = _why(exc) or f"it was not ready within {self._server.start_timeout:g} s"
+        why = self.refusal() or _why(exc) or f"it was not ready within {self._server.start_timeout:g} s"
         error = ToolError(f"The MCP server {self._server.name} can't be used: {why}{self.words()}")
         self._ready.set_exception(error)
         self._ready.exception()  # nobody may be waiting for it any more
+
+
+def _keep_quiet() -> None:
+    """Keep what the package mcp logs of bad messages off standard error; handlers of the application still get it."""
+    logger = logging.getLogger("mcp")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
 
 
 def _leaves(exc: BaseException) -> Iterator[BaseException]:
@@ -205,7 +210,21 @@ def _why(exc: BaseException) -> str:
     first = next(_leaves(exc))
     if isinstance(first, TimeoutError):
         return ""
-    return " ".join(str(first).split()) or type(first).__name__
+    return short(first)
+
+
+def short(exc: BaseException) -> str:
+    """Return what *exc* says on one line, of a check of many the first and where it failed."""
+    errors = getattr(exc, "errors", None)
+    if callable(errors):
+        found = errors(include_url=False, include_input=False)
+        if found:
+            return f"{'.'.join(str(part) for part in found[0]['loc'])}: {found[0]['msg']}"[:_SHOWN]
+    return _line(str(exc)) or type(exc).__name__
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_SHOWN]
 
 
 class Connection(StatefulTool):
@@ -243,28 +262,76 @@ class Connection(StatefulTool):
         Raises:
             ToolError: The server can't be reached, ended, or refused the call.
         """
+        tool, arguments = args
+        for _ in range(2):
+            result = await self._attempt(ctx, tool, arguments)
+            if result is not None:
+                return result
+        raise ToolError(f"The MCP server {self.config.name} forgot who calls {tool}, twice; nothing was carried out.")
+
+    async def _attempt(self, ctx: ToolCallContext[Any], tool: str, arguments: dict[str, Any]) -> CallToolResult | None:
+        """Return the answer; None where the server had forgotten us, so that another attempt makes sense."""
         import anyio
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
         from pydantic import ValidationError
 
-        tool, arguments = args
         link, name = self._fresh(), self.config.name
         client = await link.client()
         try:
-            return await client.call_tool(tool, arguments)
+            return await _called(client, tool, arguments, _shown(ctx))
         except MCPError as exc:
-            if not (link.dead or exc.code == CONNECTION_CLOSED):
-                if self.config.url and exc.code == INVALID_REQUEST:
-                    link.end()  # so a server answers that has forgotten this connection, as after its restart
-                raise ToolError(f"The MCP server {name} refused the call of {tool}: {exc.message}") from exc
+            if exc.message == _FORGOTTEN and link.status == 404:
+                link.end()
+                return None  # it carried nothing out
+            if (text := self._refusal(link, tool, exc)) is not None:
+                raise ToolError(text) from exc
             cause: Exception = exc
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError) as exc:
             cause = exc
         except (ValidationError, RuntimeError) as exc:
-            raise ToolError(f"The MCP server {name} gave no valid result for {tool}: {exc}") from exc
+            raise ToolError(f"The MCP server {name} gave no valid result for {tool}: {short(exc)}") from exc
         link.end()
         raise ToolError(
             f"The MCP server {name} ended during the call of {tool}, which may have been carried out; "
             f"the next call {'connects' if self.config.url else 'starts it'} again{link.words()}."
         ) from cause
+
+    def _refusal(self, link: Link, tool: str, exc: MCPError) -> str | None:
+        """Return why the server did not carry out a call; None when it ended instead."""
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
+
+        # Servers use the code for a closed connection for whatever they like.
+        if link.dead or (exc.code == CONNECTION_CLOSED and exc.message.startswith(_BROKEN_OFF)):
+            return None
+        name = self.config.name
+        if exc.code == PARSE_ERROR:
+            return f"The MCP server {name} gave no valid result for {tool}: {_line(exc.message)}"
+        why = exc.message
+        if self.config.url and (exc.code == INVALID_REQUEST or link.status):
+            link.end()  # so a server answers that has forgotten this connection, as after its restart
+            why = link.refusal() if why == _NAMELESS else why
+        return f"The MCP server {name} refused the call of {tool}: {why}"
+
+
+async def _called(client: Client, tool: str, arguments: dict[str, Any], show: Any) -> CallToolResult:
+    from mcp import MCPError
+    from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult
+
+    # Not by call_tool: that lists the tools again after the first call of each, and loses an answer over it.
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+    for again in (False, True):
+        try:
+            return await client.session.send_request(request, CallToolResult, progress_callback=show)
+        except MCPError as exc:
+            if exc.code != HEADER_MISMATCH or again:
+                raise
+        await client.list_tools()  # which parameters are headers, too, is said there
+    raise AssertionError("the second attempt returns or raises")
+
+
+def _shown(ctx: ToolCallContext[Any]) -> Any:
+    async def show(progress: float, total: float | None, message: str | None) -> None:
+        part = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        ctx.emit(f"{message} ({part})" if message else part)
+
+    return show

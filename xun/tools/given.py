@@ -28,12 +28,24 @@ class GivenSignature:
         context_params: The names of the function's context parameters.
         context_positional: Where its positional-only context parameters are.
         args_model: None; there is no pydantic model.
+
+    Args:
+        checked: Makes of the schema the one by which arguments are checked; None when they are the same.
     """
 
     args_model = None
 
-    def __init__(self, tool: str, schema: Any, takes: Takes, preset: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        tool: str,
+        schema: Any,
+        takes: Takes,
+        preset: Mapping[str, Any] | None = None,
+        *,
+        checked: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.tool = tool
+        self._checked = checked
         self.preset = dict(preset or {})
         self.context_params = takes.context
         self.context_positional = takes.context_positional
@@ -63,8 +75,9 @@ class GivenSignature:
         from jsonschema.validators import Draft7Validator, validator_for
         from referencing import Registry
 
+        schema = self.json_schema if self._checked is None else self._checked(self.json_schema)
         # An empty registry: what the schema refers to is in the schema, nothing is fetched.
-        return validator_for(self.json_schema, Draft7Validator)(self.json_schema, registry=Registry())
+        return validator_for(schema, Draft7Validator)(schema, registry=Registry())
 
     def bind(self, arguments: dict[str, Any] | str) -> tuple[list[Any], dict[str, Any]]:
         """Check *arguments* and return positional and keyword arguments of the call.

@@ -73,7 +73,8 @@ async def _mcp(ctx: CommandContext, rest: str) -> CommandResult:
     elif verb == "reload":
         await asyncio.to_thread(servers.connect)
     rows = [(state.name, _state(state), state.where) for state in servers.states.values()]
-    problems = [state.problem for state in servers.states.values() if state.problem]
+    states = servers.states.values()
+    problems = [line for state in states for line in (state.problem, *state.left_out) if line and state.enabled]
     return CommandResult((table(("server", "state", "what"), rows), *((text(*problems),) if problems else ())))
 
 

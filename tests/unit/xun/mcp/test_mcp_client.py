@@ -253,8 +253,6 @@ def test_a_session_that_the_server_forgot_is_begun_again():
             old = ToolBox().with_mcp(McpServer("old", url=f"http://127.0.0.1:{server.server_port}/mcp"))
             with Agent(toolbox=old) as agent:
                 assert old.call_tool(agent, "old__hi", {}).unwrap() == "hi from s1"
-                error = old.call_tool(agent, "old__hi", {}).unwrap_err().error
-                assert error == "The MCP server old refused the call of hi: Session terminated"
                 assert old.call_tool(agent, "old__hi", {}).unwrap() == "hi from s2"
         finally:
             server.shutdown()
