@@ -140,6 +140,7 @@ class ChoiceRequest:
         message: Text below the question.
         command: For a command: the parsed command that will run.
         cwd: The folder that a command will run in, or that a write's paths can be shown relative to.
+        held: For a command: what will hold it in once a person allows it, as `Confinement.text`; "" when unknown.
         risk: For a command: the assessment, None when there was none.
         files: For a write: what would change.
         write_scopes: For a write: what can be granted, narrowest first; each item is one row of grants.
@@ -158,6 +159,7 @@ class ChoiceRequest:
     message: str = ""
     command: CommandVerdict | None = None
     cwd: str = ""
+    held: str = ""
     risk: Risk | None = None
     files: tuple[FileDiff, ...] = ()
     write_scopes: tuple[tuple[WriteGrant, ...], ...] = field(default=())

@@ -88,7 +88,8 @@ def command(
     if risk is not None and risk.verdict == "allow" and not in_plan_mode(ctx.agent) and not (note or leaves):
         approved = replace(approved, confinement=confine(ctx.agent, verdict, "risk", unasked, stays=stays))
         return _unasked(ctx, approved, "risk", _rule(verdict), risk)
-    request = _leaving_request(_command_request(ctx, verdict, cwd, risk, note), sandbox, leaves)
+    request = _command_request(ctx, verdict, cwd, risk, note, sandbox, stays=stays)
+    request = _leaving_request(request, sandbox, leaves)
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not leaves)
     if outcome.choice == DENY:
         log(ctx, text, "deny", outcome.decided_by, _rule(verdict, note, leaves), risk, cwd=cwd)
@@ -203,7 +204,8 @@ def _edited(
         risk = None if verdict.allowed else _assess(ctx, verdict, cwd, child)
         if risk is None or risk.verdict != "reject":
             break
-        request = _command_request(ctx, verdict, cwd, risk, "you edited this command")
+        wanted: Wanted = "off" if approved.confinement.view == "outside" else "on"
+        request = _command_request(ctx, verdict, cwd, risk, "you edited this command", wanted, stays=stays)
         request = replace(request, options=three(False, "an edited command can only be allowed this time"))
         outcome = settle(ctx, request, ordinary=False)
         if outcome.choice == DENY:
@@ -257,7 +259,14 @@ def _assess(ctx: ToolCallContext[Any], verdict: CommandVerdict, cwd: str, child:
 
 
 def _command_request(
-    ctx: ToolCallContext[Any], verdict: CommandVerdict, cwd: str, risk: Risk | None, note: str
+    ctx: ToolCallContext[Any],
+    verdict: CommandVerdict,
+    cwd: str,
+    risk: Risk | None,
+    note: str,
+    sandbox: Wanted = "on",
+    *,
+    stays: bool = False,
 ) -> ChoiceRequest:
     offered = bool(verdict.grants) and not note
     refused = note or verdict.grant_refused
@@ -274,6 +283,7 @@ def _command_request(
         message=note,
         command=verdict,
         cwd=cwd,
+        held=confine(ctx.agent, verdict, "user", sandbox, stays=stays).text,
         risk=risk,
     )
 

@@ -110,6 +110,7 @@ class _Agent:
         self.name = "main"
         self.environment = SimpleNamespace(name="", wall="")
         self.model: Any = None
+        self.state: dict[str, Any] = {}
 
 
 class ScriptedSession:

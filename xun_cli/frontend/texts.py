@@ -45,9 +45,18 @@ def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
         auto=policy.auto_remaining,
         branch=branch,
         sandbox=sandbox_mark(session.agent),
+        background=_beside(session),
         granted=(len(policy.command_allowlist), len(policy.write_allowlist)),
         hint=hint,
     )
+
+
+def _beside(session: Session) -> int:
+    """Return how many commands and sub-agents run beside the turn."""
+    from xun_builtin_tools.cmd.tasks import Tasks  # loaded with the tools of the session
+
+    agents = [session.agent, *getattr(session.agent, "background", ())]
+    return sum(task.status == "running" for agent in agents for task in Tasks.among(agent))
 
 
 def input_mark(draft: str, vi: str = "") -> str:

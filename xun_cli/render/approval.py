@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.approval_content import SPLIT_FROM, content_lines, explain_lines, risk_words
 from xun_cli.render.calls import relative
+from xun_cli.render.diff import COUNT
 from xun_cli.render.safe import hides_something, safe
 from xun_cli.render.text import (
     ACCENT,
@@ -24,7 +25,9 @@ from xun_cli.render.text import (
     Line,
     cut,
     cut_line,
+    cut_path,
     line_width,
+    plain,
     width,
     wrap,
 )
@@ -41,6 +44,9 @@ HINT_FROM = 9
 
 SMALL = 12
 """Rows of a diff below which a change that does not fit is shown without the lines around it."""
+
+_COUNTS = (f"{COUNT} ", "✓ ")
+"""What rows begin with that count others, which are hidden."""
 
 KEYS = {"grant": "g", "once": "o", "deny": "d"}
 """The letters of the three answers."""
@@ -132,7 +138,7 @@ def approval_view(request: ChoiceRequest, columns: int, height: int, state: Dial
         return [_waiting_line(request, columns, state)]
     box = columns >= BOX_FROM and height >= HINT_FROM
     inner = columns - 2 if box else columns
-    title = _title(request, inner - 2, state)
+    title = _title(request, inner - 3, state)
     answers = _answers(request, inner, height, state)
     hint = _hint(request, inner, state)
     rows = [hint] if box or height >= HINT_FROM or state.problem else []
@@ -190,35 +196,53 @@ def _title(request: ChoiceRequest, columns: int, state: DialogState) -> Line:
         if words:
             line += [(PLAIN, "  "), (style, words)]
     elif request.kind == "write":
-        line += _write_title(request)
+        line += _write_title(request, columns - line_width(line))
     else:
-        line.append((BOLD, safe(request.prompt, multiline=False, prompt=True)))
+        return _prompt(request, columns, state)[0]
     return cut_line(line, columns)
 
 
-def _write_title(request: ChoiceRequest) -> Line:
+def _prompt(request: ChoiceRequest, columns: int, state: DialogState) -> list[Line]:
+    """Return a free question in as many rows as it takes: the first one is the title, the others follow it."""
+    view = "full view: " if state.view else ""
+    agent = f"{safe(request.agent, multiline=False)}: " if request.agent != "main" else ""
+    prompt = (BOLD, safe(request.prompt, multiline=False, prompt=True))
+    return wrap([(DIM, view), (ACCENT, agent), prompt], columns)
+
+
+def _write_title(request: ChoiceRequest, columns: int) -> Line:
+    added, removed = sum(file.added for file in request.files), sum(file.removed for file in request.files)
+    counts = f"  +{added} −{removed}" if added or removed else ""
     if len(request.files) != 1:
         line: Line = [(BOLD, f"Change {len(request.files)} files?")]
     else:
         file = request.files[0]
         words = {"add": "Create", "delete": "Delete", "move": "Move", "copy": "Copy", "mkdir": "Create folder"}
+        word = words.get(file.action, "Write")
         path = safe(relative(file.path, request.cwd), multiline=False, prompt=True)
-        line = [(BOLD, f"{words.get(file.action, 'Write')} "), (NAME, path), (BOLD, "?")]
-    added, removed = sum(file.added for file in request.files), sum(file.removed for file in request.files)
-    if added or removed:
-        line.append((DIM, f"  +{added} −{removed}"))
-    return line
+        path = cut_path(path, max(8, columns - width(word) - 2 - width(counts)))
+        line = [(BOLD, f"{word} "), (NAME, path), (BOLD, "?")]
+    return [*line, (DIM, counts)] if counts else line
 
 
-def _all_content(request: ChoiceRequest, columns: int, state: DialogState, context: int | None = None) -> list[Line]:
+def _all_content(
+    request: ChoiceRequest,
+    columns: int,
+    state: DialogState,
+    *,
+    context: int | None = None,
+    longest: int = 0,
+    tight: bool = False,
+) -> list[Line]:
     if state.view == "explain":
         return explain_lines(request, columns)
     split = state.split and columns + 2 >= state.split_from  # the terminal may be narrower by now
-    content = content_lines(request, columns, split=split, short=not state.view, context=context)
-    bare = request.kind == "command" and request.command is None
-    if bare or (not three(request) and width(safe(request.prompt, prompt=True)) > columns):
+    content = content_lines(
+        request, columns, split=split, short=not state.view, context=context, longest=longest, tight=tight
+    )
+    if request.kind == "command" and request.command is None:
         return [*wrap([(PLAIN, safe(request.prompt, multiline=False, prompt=True))], columns), *content]
-    return content
+    return content if three(request) else [*_prompt(request, columns - 3, state)[1:], *content]
 
 
 def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState) -> list[Line]:
@@ -228,11 +252,12 @@ def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState
     if room <= 0:
         return []
     total = len(rows)
-    if request.kind == "write" and not state.view and not state.scroll:
-        rows = _changes_first(request, columns, room - 1, state)
+    if not state.view and not state.scroll:
+        rows = _most_telling(request, columns, room - 1, state) or rows
     start = max(0, min(state.scroll, len(rows) - (room - 1)))
     shown = rows[start : start + room - 1]
-    above, below = start, total - start - len(shown)
+    counts_only = sum(plain(row).lstrip().startswith(_COUNTS) for row in shown) if len(rows) != total else 0
+    above, below = start, total - start - len(shown) + counts_only
     parts = [f"{above} above" if above else "", f"{below} below" if below else ""]
     counts = " and ".join(part for part in parts if part) if total == len(rows) else str(above + below)
     key = "PgUp/PgDn scroll" if state.view else "Ctrl-E shows all"
@@ -241,13 +266,25 @@ def _content(request: ChoiceRequest, columns: int, room: int, state: DialogState
     return [*shown, [(BOLD, mark if width(mark) <= columns else cut(short, columns))]]
 
 
-def _changes_first(request: ChoiceRequest, columns: int, room: int, state: DialogState) -> list[Line]:
-    """Return the diffs with less around their changes, when not all fits: what changes is what is decided about."""
+def _most_telling(request: ChoiceRequest, columns: int, room: int, state: DialogState) -> list[Line]:
+    """Return the content such that what is decided about comes first, when not all fits; [] for as it is.
+
+    Of a diff it is what changes, of a command what nothing allows.
+    """
+    if request.command is not None:
+        asking = any(segment.status == "ask" for segment in request.command.segments)
+        return _all_content(request, columns, state, tight=True) if asking else []
+    if request.kind != "write":
+        return []
     for context in (2, 1, 0):
-        rows = _all_content(request, columns, state, context)
+        rows = _all_content(request, columns, state, context=context)
         if len(rows) <= room:
             return rows
-    return rows if room < SMALL else _all_content(request, columns, state)
+    # A file that is written anew: some of what goes, and some of what comes in its place.
+    halves = _all_content(request, columns, state, context=1 if room >= SMALL else 0, longest=max(2, room // 2))
+    if len(halves) <= room:
+        return halves
+    return rows if room < SMALL else []
 
 
 def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogState) -> list[Line]:
@@ -260,7 +297,7 @@ def _answers(request: ChoiceRequest, columns: int, height: int, state: DialogSta
     flat = [line for row in rows for line in row]
     if len(flat) <= limit:
         return flat
-    heads = [row[0] for row in rows]
+    heads = [cut_line([*row[0], (PLAIN, " "), *row[1]], columns) if len(row) > 1 else row[0] for row in rows]
     if len(heads) <= limit:
         return heads
     start = max(0, min(state.selected - limit // 2, len(heads) - limit))
@@ -288,7 +325,8 @@ def _short_answer(request: ChoiceRequest, index: int, columns: int, state: Dialo
         return cut_line([pointer, (DIM, f"g  no grant: {note}")], columns)
     style = SELECTED if index == state.selected else PLAIN
     line: Line = [pointer, (BOLD, "g"), (PLAIN, "  "), (style, "Grant"), (PLAIN, " ")]
-    return cut_line([*line, (ACCENT, grant_words(request, state))], columns)
+    words, room = grant_words(request, state), columns - line_width(line)
+    return [*line, (ACCENT, cut_path(words, room) if request.kind == "write" else cut(words, room))]
 
 
 def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState) -> list[Line]:
@@ -305,7 +343,7 @@ def _answer(request: ChoiceRequest, index: int, columns: int, state: DialogState
         return wrap(head, columns, rest=[(PLAIN, "     ")])
     head = [pointer, (BOLD, key[:1]), (PLAIN, "  "), (SELECTED if selected else PLAIN, label)]
     more = _answer_note(request, option, state, selected=selected)
-    return wrap([*head, (PLAIN, "  "), *more], columns, rest=[(PLAIN, "     ")]) if more else [cut_line(head, columns)]
+    return wrap([*head, (PLAIN, "  "), *more] if more else head, columns, rest=[(PLAIN, "     ")])
 
 
 def _number(index: int) -> str:

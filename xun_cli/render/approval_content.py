@@ -23,6 +23,7 @@ from xun_cli.render.text import (
     Line,
     cut,
     cut_left,
+    cut_middle,
     hard_wrap,
     line_width,
     width,
@@ -54,6 +55,19 @@ _WHY_WRITE = (
 )
 """Why a write is asked about."""
 
+_SEES = {
+    "": "no network",
+    "network": "with network",
+    "reading": "read-only, no network",
+    "machine": "read-only, with network",
+}
+"""What a wall leaves open, by the view behind it."""
+
+_OPEN = {"none": "no sandbox", "outside": "outside the sandbox"}
+
+_FOLDER = 16
+"""Cells of a folder below which what holds a command in gets a row of its own."""
+
 LONG_COMMAND = 8
 """Rows of a command above which the short view keeps its beginning and its end, with a count between."""
 
@@ -66,17 +80,21 @@ def content_lines(
     short: bool = False,
     parts: bool = True,
     context: int | None = None,
+    longest: int = 0,
+    tight: bool = False,
 ) -> list[Line]:
     """Return everything that a person needs to decide, in the order of importance.
 
     With *short* the middle of a very long command is counted instead of shown, so that its parts and
     the reasons below it stay in sight; without *parts* these are left to `explain_lines`. *context*: how many
-    unchanged lines stay at each change of a diff; None: as it came.
+    unchanged lines stay at each change of a diff; None: as it came. *longest*: of so many removed or added lines in a
+    row the rest is counted, 0 for none. *tight*: of a command the parts that are allowed are counted, and what the
+    assessment says comes before the others.
     """
     if request.kind == "command" and request.command is not None:
-        return _command(request, columns, short=short, parts=parts)
+        return _command(request, columns, short=short, parts=parts, tight=tight)
     if request.kind == "write":
-        return _write(request, columns, split=split, context=context)
+        return _write(request, columns, split=split, context=context, longest=longest)
     return _message(request.message, columns)
 
 
@@ -133,7 +151,7 @@ def risk_words(risk: Risk | None, *, short: bool = False) -> tuple[str, str]:
     return f"risk: {risk.verdict.upper()} ({took})", style
 
 
-def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) -> list[Line]:
+def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool, tight: bool) -> list[Line]:
     verdict = request.command
     if verdict is None:
         return []
@@ -145,32 +163,54 @@ def _command(request: ChoiceRequest, columns: int, *, short: bool, parts: bool) 
         lines += wrap([(BOLD, safe(warning))], columns, [(WARN, "! ")], [(PLAIN, "  ")])
     for row in safe(request.message.strip(), prompt=True).split("\n") if request.message.strip() else ():
         lines += wrap([(WARN, f"! {row}")], columns, rest=[(PLAIN, "  ")])
-    if request.cwd:
-        lines.append([(DIM, "in "), (DIM, cut_left(safe(request.cwd, multiline=False, prompt=True), columns - 3))])
-    shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
-    if parts and (len(shown) > 1 or any(segment.status != "allow" for segment in shown)):
-        lines += _segments(verdict.segments, columns)
-    reasons = [(PLAIN, safe(verdict.reason, multiline=False))] if verdict.reason and not shown else []
-    for fragment in reasons:
-        lines += wrap([fragment], columns)
+    lines += _where(request, columns)
+    assessed: list[Line] = []
     if request.risk is not None and request.risk.reason:
         quoted = f"“{safe(request.risk.reason, multiline=False, prompt=True)}”"
-        lines += wrap([(QUOTE, quoted)], columns, [(DIM, "assessor: ")], [(DIM, "  ")])
-    return lines
+        assessed = wrap([(QUOTE, quoted)], columns, [(DIM, "assessor: ")], [(DIM, "  ")])
+    shown = [segment for segment in verdict.segments if not (segment.status == "ok" and segment.kind == "operator")]
+    reasons: list[Line] = []
+    if parts and (len(shown) > 1 or any(segment.status != "allow" for segment in shown)):
+        reasons = _segments(verdict.segments, columns, tight=tight)
+    elif verdict.reason and not shown:
+        reasons = wrap([(PLAIN, safe(verdict.reason, multiline=False))], columns)
+    return lines + (assessed + reasons if tight else reasons + assessed)
 
 
-def _segments(segments: tuple[Segment, ...], columns: int) -> list[Line]:
+def _where(request: ChoiceRequest, columns: int) -> list[Line]:
+    """Say in which folder a command will run, and behind what."""
+    wall, _, view = request.held.partition("+")
+    held: Line = [(DIM, f"{safe(wall, multiline=False)}, {_SEES.get(view, view)}")] if wall else []
+    if wall in _OPEN:
+        held = [(BOLD, _OPEN[wall])]
+    folder = safe(request.cwd, multiline=False, prompt=True)
+    if not folder:
+        return [held] if held else []
+    room = columns - 3 - (line_width(held) + 3 if held else 0)
+    if held and room < min(width(folder), _FOLDER):
+        return [[(DIM, "in "), (DIM, cut_left(folder, columns - 3))], [(PLAIN, "   "), *held]]
+    line: Line = [(DIM, "in "), (DIM, cut_left(folder, room))]
+    return [[*line, (DIM, " · "), *held] if held else line]
+
+
+def _segments(segments: tuple[Segment, ...], columns: int, *, tight: bool) -> list[Line]:
     lines: list[Line] = []
-    number, operator = 0, ""
+    number, operator, allowed = 0, "", 0
     texts = min(max(10, columns // 2), max((width(_short(s)) for s in segments), default=10) + 3)
     for segment in segments:
         if segment.kind == "operator" and segment.status == "ok":
             operator = _short(segment)
             continue
         number += 1
+        if tight and segment.status != "ask":
+            operator, allowed = "", allowed + 1
+            continue
         label = f"{operator} {_short(segment)}".strip() if operator else _short(segment)
         operator = ""
         lines += _segment(f"{number:>2} ", label, segment, texts, columns)
+    if allowed:
+        words = f"   ✓ {allowed} more part{'s are' if allowed > 1 else ' is'} allowed"
+        lines.append([(GOOD, cut(words, columns))])
     return lines
 
 
@@ -183,36 +223,31 @@ def _segment(number: str, label: str, segment: Segment, texts: int, columns: int
     mark, style = _MARKS.get(segment.status, _MARKS["ask"])
     words = PLAIN if style == WARN else style
     reason = cut(safe(segment.reason, multiline=False, prompt=True), 160)
-    left = label if width(label) <= texts else _middle(label, texts)
+    left = cut_middle(label, texts)
     line: Line = [(DIM, number), *_marked(left, PLAIN), (PLAIN, " " * (texts - width(left) + 1)), (style, f"{mark} ")]
     if line_width(line) + width(reason) <= columns:
         return [[*line, (words, reason)]]
     if columns - line_width(line) >= 20:
         indent = [(PLAIN, " " * line_width(line))]
         return wrap([(words, reason)], columns, line, indent)
-    first: Line = [(DIM, number), *_marked(_middle(label, columns - width(number)), PLAIN)]
+    first: Line = [(DIM, number), *_marked(cut_middle(label, columns - width(number)), PLAIN)]
     return [first, *wrap([(words, reason)], columns, [(PLAIN, "    "), (style, f"{mark} ")], [(PLAIN, "      ")])]
 
 
-def _middle(text: str, limit: int) -> str:
-    """Shorten *text* in its middle: both ends of a command tell something. The whole is above anyway."""
-    if width(text) <= limit:
-        return text
-    head = hard_wrap(text, max(1, (limit - 1) * 2 // 3))[0]
-    return head + cut_left(text, limit - width(head))
-
-
-def _write(request: ChoiceRequest, columns: int, *, split: bool, context: int | None) -> list[Line]:
+def _write(request: ChoiceRequest, columns: int, *, split: bool, context: int | None, longest: int) -> list[Line]:
     lines: list[Line] = []
+    many = len(request.files) > 1
     for file in request.files:
         if lines and context is None:
             lines.append([])
-        lines += _file(file, request.cwd, columns, many=len(request.files) > 1, split=split, context=context)
+        lines += _file(file, request.cwd, columns, many=many, split=split, context=context, longest=longest)
     said = {option.note for option in request.options}  # an answer gives it as its reason
     return lines if request.message in said else lines + _message(request.message, columns)
 
 
-def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool, context: int | None = None) -> list[Line]:
+def _file(
+    file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool, context: int | None = None, longest: int = 0
+) -> list[Line]:
     lines: list[Line] = []
     path = safe(relative(file.path, cwd), multiline=False, prompt=True)
     target = f" → {safe(relative(file.target, cwd), multiline=False, prompt=True)}" if file.target else ""
@@ -229,8 +264,10 @@ def _file(file: FileDiff, cwd: str, columns: int, *, many: bool, split: bool, co
         lines += wrap([(BOLD, text)], columns, [(WARN, "! ")], [(PLAIN, "  ")])
     if file.note:
         lines += wrap([(BOLD, safe(file.note, prompt=True))], columns)
-    if file.diff:
-        lines += side_by_side(file.diff, columns) if split else diff_rows(file.diff, columns, context=context)
+    if file.diff and split:
+        lines += side_by_side(file.diff, columns)
+    elif file.diff:
+        lines += diff_rows(file.diff, columns, context=context, longest=longest)
     return lines
 
 

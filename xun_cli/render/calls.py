@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.safe import safe
+from xun_cli.render.text import cut, cut_path
 
 if TYPE_CHECKING:
     from xun.choice import FileDiff
@@ -55,6 +56,7 @@ class Call:
         progress: The last progress text.
         waiting: A question about it is open.
         asked: One was answered.
+        asked_at: When the last one was opened, by the clock of the transcript.
         risk: What the assessment said.
         resolved: How its question was answered.
         files: What a write question showed.
@@ -71,6 +73,7 @@ class Call:
     progress: str = ""
     waiting: bool = False
     asked: bool = False
+    asked_at: float = 0.0
     risk: RiskAssessed | None = None
     resolved: ApprovalResolved | None = None
     files: tuple[FileDiff, ...] = field(default=())
@@ -81,6 +84,24 @@ class Call:
     def checking(self) -> bool:
         """Whether a command is still being judged: nothing of it runs yet."""
         return self.tool == "bash" and self.resolved is None and not self.waiting and not self.output
+
+    def ask(self, now: float) -> None:
+        """Note that a question about it is open."""
+        self.waiting, self.asked_at = True, now
+
+    def answer(self, event: ApprovalResolved, now: float) -> float:
+        """Note how a question was answered, and return how long that took."""
+        took = 0.0
+        if self.waiting:
+            took = max(0.0, now - self.asked_at)
+            self.waiting, self.asked, self.started = False, True, now
+        self.resolved = event
+        return took
+
+    def finish(self, event: ToolCompleted, now: float) -> None:
+        """Note its end."""
+        seconds = event.duration_ms / 1000
+        self.done, self.took = event, min(seconds, now - self.started) if self.asked else seconds
 
     def add_output(self, stream: str, text: str) -> None:
         """Take in live output; only its end is kept."""
@@ -113,6 +134,12 @@ class Call:
         if self.tool in ("glob", "grep") and isinstance(where, str) and where not in ("", "."):
             shown += f"  in {one_line(relative(where, cwd))}"
         return shown
+
+    def shown(self, cwd: str, limit: int) -> str:
+        """Return the title in *limit* cells; a path loses its middle, anything else its end."""
+        title = self.title(cwd)
+        is_path = isinstance(self.args, dict) and MAIN_ARGUMENT.get(self.tool) in _PATHS and " → " not in title
+        return cut_path(title, limit) if is_path else cut(title, limit)
 
 
 def _texts(value: Any) -> bool:

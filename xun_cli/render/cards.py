@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from xun_cli.render.calls import Call, relative
@@ -34,6 +35,9 @@ EXPANDED_ROWS = 2_000
 DIFF_LIMIT = 200_000
 """Characters of arguments above which no diff is made of them; the counts of lines are there anyway."""
 _INDENT = "  "
+_ANSWERING = ("agent_run", "agent_wait", "agent_resume")
+"""Tools whose result is an answer, of which a person wants to see the beginning."""
+_RUN = re.compile(r"(?<=\S) {4,}(?=\S)")
 
 
 def card_lines(call: Call, columns: int, cwd: str) -> list[Line]:
@@ -77,7 +81,7 @@ def live_card(call: Call, columns: int, cwd: str, now: float, spinner: str) -> L
     left: Line = [(ACCENT, f"{spinner} "), *_agent(call), (NAME, safe(call.tool, multiline=False)), (PLAIN, "  ")]
     end = "waiting for you" if call.waiting else f"checking {seconds}" if call.checking else seconds
     room = columns - line_width(left) - width(end) - 2
-    return [*left, (PLAIN, cut(call.title(cwd), max(4, room))), (DIM, f"  {end}")]
+    return [*left, (PLAIN, call.shown(cwd, max(4, room))), (DIM, f"  {end}")]
 
 
 def live_output(call: Call, columns: int, rows: int) -> list[Line]:
@@ -106,7 +110,7 @@ def _head(call: Call, columns: int, cwd: str) -> Line:
     facts = "  ".join(_facts(call))
     took = f"{call.took:.1f}s" if call.took >= 0.05 else ""
     room = columns - line_width(left) - width(facts) - width(took) - 4
-    line: Line = [*left, (PLAIN, cut(call.title(cwd), max(8, room)))]
+    line: Line = [*left, (PLAIN, call.shown(cwd, max(8, room)))]
     if facts:
         line += [(PLAIN, "  "), ({GOOD: PLAIN, WARN: BOLD}.get(color, color), facts)]
     if took:
@@ -173,6 +177,8 @@ def _result_facts(tool: str, result: dict[str, Any]) -> list[str]:
         if isinstance(value, list | dict):
             total = result.get("total", len(value))
             return [_count(total, noun) + (" (cut)" if result.get("truncated") else "")]
+    if tool == "bash_spawn" and "id" in result:
+        return [f"in the background as {result['id']}"]
     if tool == "ask_preference" and "A" in result:
         return [f"→ {result['A']}"]
     if tool == "list_dir":
@@ -201,7 +207,7 @@ def _output(call: Call) -> str:
     if isinstance(done.result, dict) and "stdout" in done.result:
         parts = [str(done.result.get("stdout") or ""), str(done.result.get("stderr") or "")]
         return "\n".join(part.rstrip("\n") for part in parts if part.strip())
-    return ""
+    return done.result if call.tool in _ANSWERING and isinstance(done.result, str) else ""
 
 
 def _value_text(call: Call) -> str:
@@ -243,7 +249,9 @@ def _body(call: Call, columns: int, cwd: str) -> list[Line]:
         return lines + _folded(diff, DIFF_ROWS, head=True)
     output = _output(call)
     if output.strip():
-        return lines + _folded(_text_rows(output, columns), _room(call), head=bool(done.display))
+        return lines + _folded(
+            _text_rows(output, columns), _room(call), head=bool(done.display) or call.tool in _ANSWERING
+        )
     return lines
 
 
@@ -268,7 +276,15 @@ def _wrapped_rows(text: str, columns: int) -> list[Line]:
 
 def _text_rows(text: str, columns: int) -> list[Line]:
     rows = expand_tabs(safe(_after_returns(text.rstrip("\n")))).split("\n")
-    return [[(DIM, _INDENT), (PLAIN, piece)] for row in rows for piece in hard_wrap(row, columns - len(_INDENT))]
+    room = columns - len(_INDENT)
+    return [[(DIM, _INDENT), (PLAIN, piece)] for row in rows for piece in hard_wrap(_squeezed(row, room), room)]
+
+
+def _squeezed(row: str, room: int) -> str:
+    """Take what is too wide from the longest run of blanks inside *row*, as before a percentage at the right end."""
+    over = width(row) - room
+    widest = max(_RUN.findall(row), key=len, default="") if over > 0 else ""
+    return row.replace(widest, widest[over:], 1) if len(widest) > over + 1 else row
 
 
 def _folded(rows: list[Line], limit: int, *, head: bool) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,18 +28,23 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 # Only outside a hunk: inside one, "--- x" is the removed line "-- x".
 _HEADERS = ("--- ", "+++ ", "*** ", "diff --git ", "index ")
 _FOLD = "↪"
+COUNT = "…"
+"""Stands before the count of lines that are left out."""
 
 
-def diff_rows(diff: str, columns: int, *, context: int | None = None) -> list[Line]:
+def diff_rows(diff: str, columns: int, *, context: int | None = None, longest: int = 0) -> list[Line]:
     """Return a unified diff drawn for *columns* cells.
 
     Removed and added lines carry their line number, a folded line goes on after ``↪``, and
     characters that can't be seen are shown as ``<U+XXXX>``. With *context* only so many unchanged lines stay at each
-    change, and the heads of hunks go: the line numbers tell where it is.
+    change, and the heads of hunks go: the line numbers tell where it is. With *longest* of more removed or added lines
+    in a row than that the rest is counted in one row: what comes is then seen beside what goes.
     """
     numbers = _numbered(_rows(diff))
     if context is not None:
         numbers = _near_changes(numbers, context)
+    if longest:
+        numbers = _shortened(numbers, longest)
     size = max((len(row.number) for row in numbers), default=1)
     lines: list[Line] = []
     for row in numbers:
@@ -129,7 +135,7 @@ def _rows(diff: str) -> list[str]:
 
 
 class _Row(NamedTuple):
-    """A row of a diff; its sign is "@" for a hunk, "#" for a file header, "\\" for a remark."""
+    """A row of a diff; its sign is "@" for a hunk, "#" for a file header, "\\" for a remark, `COUNT` for a count."""
 
     number: str
     sign: str
@@ -173,9 +179,24 @@ def _near_changes(rows: Sequence[_Row], context: int) -> list[_Row]:
     return [row for at, row in enumerate(rows) if row.sign != "@" and (row.sign != " " or at in near)]
 
 
+def _shortened(rows: Sequence[_Row], longest: int) -> list[_Row]:
+    result: list[_Row] = []
+    for sign, group in itertools.groupby(rows, key=lambda row: row.sign):
+        run = list(group)
+        if sign not in "+-" or len(run) <= longest:
+            result += run
+            continue
+        what = "added" if sign == "+" else "removed"
+        left = len(run) - longest + 1
+        result += [*run[: longest - 1], _Row("", COUNT, f"{left} more {what} line{'s' * (left > 1)}")]
+    return result
+
+
 def _line(number: str, sign: str, text: str, columns: int) -> list[Line]:
     if sign == "@":
         return [[(HUNK, cut(text, columns))]]
+    if sign == COUNT:
+        return [[(DIM, cut(f"{' ' * len(number)} {COUNT} {text}", columns))]]
     if sign == "#":
         return [[(BOLD, cut(text, columns))]]
     if sign == "\\":

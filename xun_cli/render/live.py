@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.calls import Call
 from xun_cli.render.cards import live_card, live_output
 from xun_cli.render.safe import safe
+from xun_cli.render.tally import Tally, time_words
 from xun_cli.render.text import ACCENT, DIM, GOOD, PLAIN, Line, cut, cut_line, width, wrap
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class OpenTurn:
         subagents: The names of sub-agents at work.
         todos: The todo list.
         queue: The messages that wait for the turn to end.
+        tally: What the turn has taken so far.
     """
 
     stream: MarkdownStream | None = None
@@ -45,6 +48,25 @@ class OpenTurn:
     subagents: list[str] = field(default_factory=list)
     todos: tuple[dict[str, Any], ...] = ()
     queue: tuple[str, ...] = ()
+    tally: Tally = field(default_factory=Tally)
+
+    def begin(self, now: float) -> None:
+        """Note that a turn began."""
+        self.since, self.tally = now, Tally()
+
+    def end(self) -> list[Call]:
+        """Note that the turn is over, and return the calls that it left open."""
+        left = list(self.calls.values())
+        self.calls.clear()
+        self.subagents.clear()
+        self.since, self.retry = None, None
+        return left
+
+    def names(self, text: str, tools: Collection[str]) -> bool:
+        """Tell whether a call of one of *tools* runs that has *text* as one of its arguments."""
+        calls = [call.args for call in self.calls.values() if call.tool in tools and isinstance(call.args, dict)]
+        given = [value for args in calls for value in args.values()]
+        return any(text == value or (isinstance(value, list) and text in value) for value in given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +176,7 @@ def _doing(turn: OpenTurn, now: float, since: float) -> str:
         word = "answering"
     else:
         word = "thinking"
-    return f"{word} {max(0, int(now - since))}s"
+    return f"{word} {time_words(max(0.0, now - since))}"
 
 
 def _todo_line(todos: tuple[dict[str, Any], ...], columns: int) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xun_cli.render.safe import safe
+from xun_cli.render.tally import token_words
 from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Line, cut, width
 
 _SEPARATOR = " · "
@@ -23,6 +24,7 @@ class Status:
         auto: How many questions will be answered by /auto.
         branch: The git branch, "" for none.
         sandbox: What holds commands in, and whether that is "bad" or "dim".
+        background: How many commands and sub-agents run beside the turn.
         granted: Commands and paths granted in this session.
         hint: A passing remark that takes the place of everything else.
     """
@@ -35,6 +37,7 @@ class Status:
     auto: int = 0
     branch: str = ""
     sandbox: tuple[str, str] = ("", "dim")
+    background: int = 0
     granted: tuple[int, int] = (0, 0)
     hint: str = ""
 
@@ -62,11 +65,13 @@ def _parts(status: Status) -> list[tuple[str, str]]:
     mode = f"auto {status.auto}" if status.auto else status.mode
     # The mode decides what happens unasked: it is the last to fall away.
     parts = [(DIM, safe(status.model, multiline=False)), (WARN if status.auto else mode_style or DIM, mode)]
+    if status.background:
+        parts.append((PLAIN, f"{status.background} in background"))
     if status.context_pct is not None:
         full = status.context_pct >= 80
         parts.append((BAD if full else DIM, f"ctx {status.context_pct:.0f}%"))
     elif status.tokens:
-        parts.append((DIM, f"{_short(status.tokens)} tokens"))
+        parts.append((DIM, f"{token_words(status.tokens)} tokens"))
     if status.cost_usd >= 0.005:
         parts.append((DIM, f"${status.cost_usd:.2f}"))
     if status.branch:
@@ -76,7 +81,3 @@ def _parts(status: Status) -> list[tuple[str, str]]:
     if any(status.granted):
         parts.append((DIM, f"granted {status.granted[0]} cmd {status.granted[1]} path"))
     return parts
-
-
-def _short(tokens: int) -> str:
-    return f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)

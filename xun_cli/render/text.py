@@ -112,6 +112,25 @@ def cut_left(text: str, limit: int, mark: str = "…") -> str:
     return mark + tail[::-1]
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """Return *text* shortened to *limit* cells in its middle, of which more of the beginning stays than of the end."""
+    if width(text) <= limit:
+        return text
+    if limit <= 0:
+        return ""
+    head = _head(text, (limit - 1) * 2 // 3)
+    return head + cut_left(text, limit - width(head))
+
+
+def cut_path(path: str, limit: int) -> str:
+    """Return *path* shortened to *limit* cells such that its last part, which tells files apart, stays longest."""
+    if width(path) <= limit:
+        return path
+    folder, slash, name = path.rstrip("/").rpartition("/")
+    room = limit - width(name) - 2
+    return f"{_head(folder, room)}…/{name}" if slash and room >= 0 else cut_middle(name, limit)
+
+
 def fitting(parts: Sequence[str], limit: int, separator: str = " · ") -> str:
     """Return as many of *parts*, from the first, as fit into *limit* cells; the first one is cut when it must be."""
     text = cut(parts[0], limit) if parts else ""

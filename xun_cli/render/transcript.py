@@ -152,15 +152,16 @@ class Transcript:
             ev.ApprovalRequested: self._asked,
             ev.ApprovalResolved: self._resolved,
             ev.Steer: lambda event: self.say(typed_rows(event.text, "» ", self._columns()), "user"),
-            ev.QueueChanged: self._queued,
-            ev.TodoUpdated: self._todo,
+            ev.QueueChanged: lambda event: _taken(self.set_queue, event.items),
+            ev.TodoUpdated: lambda event: _taken(self.set_todos, event.items),
             ev.SubagentStarted: self._subagent_started,
             ev.SubagentCompleted: self._subagent_completed,
-            ev.TaskStarted: lambda event: self.note(f"background command {event.id} started: {event.command}"),
+            ev.TaskStarted: self._task_started,
             ev.TaskCompleted: lambda event: self.note(f"background command {event.id} ended: exit {event.exit}"),
             ev.Compaction: self._compacted,
             ev.Retry: self._retrying,
             ev.Notice: self._notice,
+            ev.UsageUpdated: lambda event: _taken(self._open.tally.use, event),
             ev.Error: lambda event: self._ended_text() + self.note(event.message, BAD, "✗"),
             ev.TurnCompleted: self._turn_completed,
         }
@@ -168,13 +169,9 @@ class Transcript:
     def _turn_started(self, event: ev.TurnStarted) -> list[Line]:
         if event.agent != "main":
             return []
-        self._open.since = self._now()
+        self._open.begin(self._now())
         self._answered = False
-        rows = typed_rows(event.shown or event.input, "> ", self._columns())
-        if event.attachments:
-            count = len(event.attachments)
-            rows.append([(DIM, f"  + {count} image{'s' if count > 1 else ''}")])
-        return self.say(rows, "user")
+        return self.say(_turn_rows(event, self._columns()), "user")
 
     def _delta(self, event: ev.MessageDelta) -> list[Line]:
         if event.agent != "main":
@@ -221,6 +218,7 @@ class Transcript:
         lines = self._ended_text() if event.agent == "main" else []
         call = Call(event.call_id, event.tool, event.args, event.agent, self._now())
         self._open.calls[event.agent, event.call_id] = call
+        self._open.tally.calls += event.agent == "main"
         return lines
 
     def _tool_output(self, event: ev.ToolOutput) -> list[Line]:
@@ -233,8 +231,7 @@ class Transcript:
         call = self._open.calls.pop((event.agent, event.call_id), None) or Call(
             event.call_id, event.tool, {}, event.agent, self._now()
         )
-        took = event.duration_ms / 1000
-        call.done, call.took = event, min(took, self._now() - call.started) if call.asked else took
+        call.finish(event, self._now())
         columns = self._columns()
         lines = (whole_card if self._whole else card_lines)(call, columns, self.cwd)
         if event.agent != "main":
@@ -253,7 +250,7 @@ class Transcript:
         call = self._open.calls.get((event.agent, event.call_id))
         if call is None:
             return []
-        call.waiting = True
+        call.ask(self._now())
         if event.diff:
             from xun.choice import FileDiff
 
@@ -278,17 +275,7 @@ class Transcript:
     def _resolved(self, event: ev.ApprovalResolved) -> list[Line]:
         call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
-            if call.waiting:
-                call.waiting, call.asked, call.started = False, True, self._now()
-            call.resolved = event
-        return []
-
-    def _queued(self, event: ev.QueueChanged) -> list[Line]:
-        self._open.queue = event.items
-        return []
-
-    def _todo(self, event: ev.TodoUpdated) -> list[Line]:
-        self._open.todos = event.items
+            self._open.tally.waited += call.answer(event, self._now())
         return []
 
     def todo_lines(self) -> list[Line]:
@@ -303,7 +290,14 @@ class Transcript:
         if event.name in self._open.subagents:
             self._open.subagents.remove(event.name)
         words = "finished" if event.ok else "failed"
-        return self.note(f"{event.name} {words}: {event.task}", PLAIN if event.ok else BAD, "◆")
+        # The card of the call that waits for it names the task, and shows the answer.
+        task = "" if self._open.names(event.task, ("agent_run", "agent_run_parallel")) else f": {event.task}"
+        return self.note(f"{event.name} {words}{task}", PLAIN if event.ok else BAD, "◆")
+
+    def _task_started(self, event: ev.TaskStarted) -> list[Line]:
+        if self._open.names(event.command, ("bash_spawn",)):
+            return []  # the card of its call says so
+        return self.note(f"background command {event.id} started: {event.command}")
 
     def _compacted(self, event: ev.Compaction) -> list[Line]:
         return self.note(f"older messages summarised: {event.before:,} → {event.after:,} tokens")
@@ -326,17 +320,29 @@ class Transcript:
         answered = self._answered
         from xun import events as ev
 
-        for call in self._open.calls.values():
+        for call in self._open.end():
             call.done = ev.ToolCompleted(call_id=call.call_id, tool=call.tool, ok=False, status="cancelled")
             lines += self.say(card_lines(call, self._columns(), self.cwd), "card")
-        self._open.calls.clear()
-        self._open.subagents.clear()
-        self._open.since, self._open.retry = None, None
         if event.stop in _STOPS:
             lines += self.note(_STOPS[event.stop], WARN, "■")
+        if took := self._open.tally.words(event.duration_ms / 1000):
+            lines += self.note(took)
         if self.label and answered:
             lines += self.note(self.label)
         return lines
+
+
+def _taken(take: Callable[[Any], None], given: Any) -> list[Line]:
+    take(given)
+    return []
+
+
+def _turn_rows(event: ev.TurnStarted, columns: int) -> list[Line]:
+    rows = typed_rows(event.shown or event.input, "> ", columns)
+    if event.attachments:
+        count = len(event.attachments)
+        rows.append([(DIM, f"  + {count} image{'s' if count > 1 else ''}")])
+    return rows
 
 
 def typed_rows(text: str, mark: str, columns: int) -> list[Line]:

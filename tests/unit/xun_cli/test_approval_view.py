@@ -40,6 +40,16 @@ def command(
 
 
 NOT_LISTED = "not in the allowlist"
+DEEP = "/proj/src/package/of/many/parts/module_with_a_long_name.py"
+QUESTION = (
+    "Server: Shall the server stay up after this session, or shall I stop it once the check of all pages is done?"
+)
+URL = "https://docs.example.org/library/http.server.html"
+FETCH = (
+    Option("grant", "Allow and grant docs.example.org for this session", "g"),
+    Option("once", "Allow this time only", "o"),
+    Option("deny", "Deny", "d"),
+)
 
 
 def requests() -> dict[str, tuple[ChoiceRequest, dict[str, Any]]]:
@@ -81,9 +91,29 @@ def requests() -> dict[str, tuple[ChoiceRequest, dict[str, Any]]]:
         "write-binary": (write_request(files=(binary,)), {}),
         "write-two": (write_request(files=two), {}),
         "write-reason": (write_request(), {"selected": 2, "reason": "keep the old name"}),
+        "write-anew": (write_request(files=(FileDiff("/proj/a.py", "update", anew(), 40, 40),)), {}),
+        "write-deep": (write_request(files=(FileDiff(DEEP, "update", DIFF, 2, 1),)), {}),
+        "command-tight": (tight(unsure), {}),
+        "command-open": (command("make", ("make", "ask", NOT_LISTED), grant="make", held="none"), {}),
+        "choice-long": (ChoiceRequest("q", "choice", QUESTION, options[:1], agent="helper#1"), {}),
+        "fetch": (ChoiceRequest("q", "choice", f"Fetch {URL}?", FETCH), {}),
         "choice": (ChoiceRequest("q", "choice", "Which database?", options, allow_extra=True), {}),
         "waiting": (write_request(), {"focused": False, "waiting": 1}),
     }
+
+
+def tight(risk: Risk) -> ChoiceRequest:
+    """Return a command of so many parts that they don't all fit, only the last of which is not allowed."""
+    greps = [(f"grep -c word{number} notes.txt", "allow", "built in") for number in range(30)]
+    parts = [part for item in greps for part in (item, ("&&", "ok", "operator"))]
+    text = " && ".join([*(item[0] for item in greps), "curl http://x"])
+    return command(text, *parts, ("curl http://x", "ask", NOT_LISTED), risk=risk, held="bubblewrap+network")
+
+
+def anew() -> str:
+    """Return the diff of a file in which every line is another one."""
+    gone = [f"-old line {number}" for number in range(1, 41)]
+    return "\n".join(["@@ -1,40 +1,40 @@", *gone, *(f"+new line {number}" for number in range(1, 41))])
 
 
 def long_diff() -> str:
@@ -119,6 +149,48 @@ def test_always_fits_and_always_shows_the_answers(name: str, size: tuple[int, in
     text = plain_lines(lines).lower()
     if state.focused and request.kind != "choice":
         assert "grant" in text and "deny" in text and ("this time" in text or "once" in text)
+
+
+@pytest.mark.parametrize("size", [(40, 24), (80, 24), (120, 40)])
+def test_what_is_decided_about_is_seen_when_not_all_fits(size: tuple[int, int]) -> None:
+    whole, shown = drawn("write-anew", *size), drawn("command-tight", *size)
+    assert "old line 1" in whole and "new line 1" in whole
+    assert "curl http://x" in shown and "Installs packages" in shown and NOT_LISTED in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_a_long_question_is_there_once_and_its_answers_are_whole(columns: int) -> None:
+    for name in ("choice-long", "fetch"):
+        request = requests()[name][0]
+        rows = plain_lines(approval_view(request, columns, 30, first_state(request))).split("\n")
+        text = re.sub(r"[\s│┌└─]", "", "".join(rows))
+        assert text.count(re.sub(r"\s", "", request.prompt)) == 1
+        assert "…" not in text and all(re.sub(r"\s", "", option.label) in text for option in request.options)
+
+
+def test_hidden_lines_are_counted_without_the_rows_that_count() -> None:
+    request = requests()["write-anew"][0]
+    shown = plain_lines(approval_view(request, 80, 21, first_state(request)))
+    seen = len(re.findall(r"(old|new) line \d+", shown)) + shown.count("@@ -1")
+    hidden = int(re.search(r"… (\d+) of 81 lines hidden", shown)[1])  # type: ignore[index]
+    assert seen + hidden == 81
+
+
+@pytest.mark.parametrize(
+    ("held", "columns", "said"),
+    [
+        ("bubblewrap+network", 80, "in /proj · bubblewrap, with network"),
+        ("bubblewrap", 80, "in /proj · bubblewrap, no network"),
+        ("landlock+machine", 80, "in /proj · landlock, read-only, with network"),
+        ("none", 80, "in /proj · no sandbox"),
+        ("outside", 80, "in /proj · outside the sandbox"),
+        ("", 80, "in /proj"),
+    ],
+)
+def test_a_command_says_where_it_runs_and_behind_what(held: str, columns: int, said: str) -> None:
+    request = command("make", ("make", "ask", NOT_LISTED), grant="make", held=held)
+    rows = plain_lines(approval_view(request, columns, 20, first_state(request))).split("\n")
+    assert f"│ {said}" in rows
 
 
 def test_three_answers_in_order_and_the_preselection() -> None:
