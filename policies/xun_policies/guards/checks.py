@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 
 from xun_policies.guards.git import git_config, git_list, git_paths, git_pretty, git_reflog, git_refs, git_remote
-from xun_policies.guards.options import Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, links_out, operands
+from xun_policies.guards.options import NOT_FREE, Call, compiled, walk
+from xun_policies.guards.rules import Rule, links_out, operands
 from xun_policies.guards.scripts import awk, find, jq, sed
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset

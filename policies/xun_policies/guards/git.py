@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from xun_policies.gitprobe.keys import format_runs, sort_runs
-from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, of_lines, operands
+from xun_policies.guards.options import NOT_FREE, Arguments, Call, compiled, walk
+from xun_policies.guards.rules import Rule, of_lines, operands
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 

@@ -29,6 +29,9 @@ from xun_policies.guards.effects import effects
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.shell.places import Places
 
+NOT_FREE = "guard"
+"""The id of the rule that speaks when a guard lets something not through."""
+
 _NUMBER = r"[+-]{0,2}(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[bcw]|[kKmMGTPEZY](?:i?B)?)?"
 _GLOB_CHAR = r"[*?\[]"
 _INSPECTED = ("--format", "--pretty", "--group", "--sort", "--output", "--write-out")
@@ -92,7 +95,7 @@ class Call:
         """Return the problem that *option* is not free, with what it does where that is known."""
         effect = effects(self.rule).get(option)
         return Problem(
-            "guard", f"the option {option} is not on the free list" if effect is None else f"{option} {effect}"
+            NOT_FREE, f"the option {option} is not on the free list" if effect is None else f"{option} {effect}"
         )
 
     def path(self, text: str, *, glob: bool = False, named: bool = False) -> Problem | None:
@@ -165,7 +168,7 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
     if equals:
         result.note(name, value)
         if not kind:
-            return Problem("guard", f"the option {name} takes no value")
+            return Problem(NOT_FREE, f"the option {name} takes no value")
         if word.glob and (kind[-1] != ":" or name in _INSPECTED):
             return Problem("glob", f"a pattern in the option {name}")
         return _value(name, kind[-1], value, call) or 0
@@ -173,7 +176,7 @@ def _long(options: Options, word: Word, following: Word | None, call: Call, resu
         result.note(name, "")
         return 0
     if kind[0] == "=":
-        return Problem("guard", f"the option {name} needs a value after =")
+        return Problem(NOT_FREE, f"the option {name} needs a value after =")
     return _separate(name, kind, following, call, result)
 
 
@@ -192,7 +195,7 @@ def _short(options: Options, word: Word, following: Word | None, call: Call, res
             continue
         value = cluster[place + 1 :]
         if value and kind[0] == "=":
-            return Problem("guard", f"the value of {name} must be a word of its own")
+            return Problem(NOT_FREE, f"the value of {name} must be a word of its own")
         if value:
             result.note(name, value)
             return _value(name, kind[-1], value, call) or 0
@@ -205,12 +208,12 @@ def _short(options: Options, word: Word, following: Word | None, call: Call, res
 
 def _separate(name: str, kind: str, following: Word | None, call: Call, result: Arguments) -> int | Problem:
     if following is None:
-        return Problem("guard", f"the option {name} needs a value")
+        return Problem(NOT_FREE, f"the option {name} needs a value")
     if following.glob:
         return Problem("glob", f"a pattern as the value of {name} may become several words")
     text = following.text
     if text[:1] == "-" and len(text) > 1 and kind not in "#!":
-        return Problem("guard", f"the value {text} of {name} looks like an option")
+        return Problem(NOT_FREE, f"the value {text} of {name} looks like an option")
     result.note(name, text)
     if result.operands and kind in ":!" and call.path(text) is not None:
         # awk, and more on other systems, take no options behind the first operand: this would be a file then.
@@ -225,6 +228,6 @@ def _value(name: str, kind: str, value: str, call: Call) -> Problem | None:
         return None if value == "-" else call.path(value)
     if kind == "#":
         good = value == "" or re.fullmatch(_NUMBER, value) is not None
-        return None if good else Problem("guard", f"the value of {name} is no number")
+        return None if good else Problem(NOT_FREE, f"the value of {name} is no number")
     good = "/" not in value or len(value) <= 1
-    return None if good else Problem("guard", f"the value of {name} looks like a path")
+    return None if good else Problem(NOT_FREE, f"the value of {name} looks like a path")

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from xun_policies.guards.options import Arguments, Call, compiled, walk
+from xun_policies.guards.options import NOT_FREE, Arguments, Call, compiled, walk
 from xun_policies.shell.lexer import Problem, Word
-
-NOT_FREE = "guard"
 
 
 @dataclass(frozen=True, slots=True)

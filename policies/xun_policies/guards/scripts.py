@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from xun_policies.guards.effects import effects
-from xun_policies.guards.options import Arguments, Call, compiled, walk
-from xun_policies.guards.rules import NOT_FREE, Rule, apply, links_out
+from xun_policies.guards.options import NOT_FREE, Arguments, Call, compiled, walk
+from xun_policies.guards.rules import Rule, apply, links_out
 from xun_policies.shell.lexer import Problem, Word
 from xun_policies.wordset import wordset
 
