@@ -129,7 +129,7 @@ class MessageCompleted(Event):
 
     Attributes:
         text: The whole text.
-        calls: ``[{"id", "name", "arguments"}]`` with arguments as JSON text.
+        calls: ``[{"id", "name", "arguments"}]`` with arguments as JSON text; ``"extra"`` where the server sent more.
         partial: The run was interrupted while it streamed.
     """
 

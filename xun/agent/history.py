@@ -92,7 +92,7 @@ def _step(message: Message, results: dict[str, list[Message]], used: set[str]) -
         name = _NAME.sub("_", call.name)[:64] or "unnamed"
         found = results.get(call.id)
         text = noted(scrub(found.pop(0).text)) if found else _UNANSWERED
-        calls.append(ToolCall(unique, name, _arguments(call.arguments)))
+        calls.append(ToolCall(unique, name, _arguments(call.arguments), call.extra))
         answers.append(Message("tool", text, tool_call_id=unique, tool_name=name))
     return [replace(_clean(message), tool_calls=tuple(calls)), *answers]
 
@@ -183,7 +183,7 @@ def from_events(events: Iterable[Event], agent: str = "main") -> list[Message]:
         if isinstance(event, TurnStarted):
             history.append(Message("user", event.input, images_of(event.attachments)))
         elif isinstance(event, MessageCompleted):
-            calls = tuple(ToolCall(c["id"], c["name"], c["arguments"]) for c in event.calls)
+            calls = tuple(ToolCall.from_json(c) for c in event.calls)
             history.append(Message("assistant", event.text, tool_calls=calls, reasoning=event.reasoning))
         elif isinstance(event, ToolCompleted):
             history.append(Message("tool", event.content, tool_call_id=event.call_id, tool_name=event.tool))

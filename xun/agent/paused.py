@@ -133,7 +133,7 @@ def message_json(message: Message) -> dict[str, Any]:
         "role": message.role,
         "text": message.text,
         "images": [{"media_type": i.media_type, "data": base64.b64encode(i.data).decode()} for i in message.images],
-        "tool_calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_calls],
+        "tool_calls": [call.to_json() for call in message.tool_calls],
         "tool_call_id": message.tool_call_id,
         "tool_name": message.tool_name,
         "reasoning": message.reasoning,
@@ -144,7 +144,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
     """Build a message from `message_json`'s dict."""
     plain = Message(**{**data, "images": (), "tool_calls": ()})
     images = tuple(Image(base64.b64decode(item["data"]), item["media_type"]) for item in data["images"])
-    return replace(plain, images=images, tool_calls=tuple(ToolCall(**item) for item in data["tool_calls"]))
+    return replace(plain, images=images, tool_calls=tuple(map(ToolCall.from_json, data["tool_calls"])))
 
 
 def check_version(data: Any) -> dict[str, Any]:

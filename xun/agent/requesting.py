@@ -87,7 +87,7 @@ class Requesting:
         )
         if reply.usage.input:
             self.agent.measured = (len(self.agent.history), reply.usage.input + reply.usage.output)
-        calls = tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in reply.tool_calls)
+        calls = tuple(call.to_json() for call in reply.tool_calls)
         events = [
             self._event(MessageCompleted, text=reply.text, calls=calls, reasoning=reply.reasoning),
             self._usage_event(reply.usage),

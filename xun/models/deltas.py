@@ -3,7 +3,7 @@
 Servers differ in how they send tool calls: with or without an index, the id in the first piece
 only or in each, several calls in one chunk, all calls under index 0, arguments as text, null or
 an object. What is settled here: no call is lost, none is joined with another, ids are unique
-within the answer, and a call of an unfinished answer never comes out.
+within the answer, and a call of an answer that was cut comes out with a finish reason that says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xun.errors import ModelReplyInvalid
@@ -19,6 +19,10 @@ from xun.messages import ModelReply, ToolCall, Usage
 from xun.models.base import COMPLETE, ReasoningDelta, TextDelta
 from xun.models.textcalls import find_calls
 
+_BROKEN = frozenset({"error", "abort", "aborted", "network_error", "insufficient_system_resource", "timeout"})
+"""Finish reasons by which a server says that it gave up: of vLLM, OpenRouter, Z.ai and DeepSeek, among others."""
+
+_COUNTS = ("prompt_tokens", "completion_tokens")
 _TEXT_KEYS = ("content", "refusal")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 
@@ -28,6 +32,7 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    extra: str = ""
 
     def is_complete(self) -> bool:
         """Whether the arguments are an object already, so that another name means another call."""
@@ -35,6 +40,20 @@ class _Call:
             return isinstance(json.loads("".join(self.arguments)), dict)
         except (ValueError, RecursionError):
             return False
+
+    def add(self, piece: str) -> None:
+        """Take a piece of the arguments.
+
+        Two things are told apart from the rest: an empty object that stood for arguments yet to come (Bedrock, Gemini
+        and proxies of Anthropic), and a piece that says the whole object again (proxies, at the end of the stream).
+        """
+        if piece.lstrip()[:1] == "{":
+            whole = "".join(self.arguments).strip()
+            if whole == "{}":
+                self.arguments.clear()
+            elif whole and piece.strip() == whole and self.is_complete():
+                return
+        self.arguments.append(piece)
 
 
 class ReplyAssembler:
@@ -61,8 +80,7 @@ class ReplyAssembler:
         Raises:
             ModelReplyInvalid: The chunk has not the form of one.
         """
-        if isinstance(chunk.get("usage"), dict):
-            self.usage = chunk["usage"]
+        self._count(chunk)
         if isinstance(chunk.get("model"), str):
             self.model = chunk["model"]
         choices = chunk.get("choices")
@@ -70,8 +88,9 @@ class ReplyAssembler:
             return []
         if not isinstance(choices, list) or not isinstance(choices[0], dict):
             raise ModelReplyInvalid("The model's answer has no proper list of choices")
-        choice = choices[0]
-        if choice.get("index") not in (None, 0):
+        # Only the first of several answers was asked for.
+        choice = next((item for item in choices if isinstance(item, dict) and item.get("index") in (None, 0)), None)
+        if choice is None:
             return []
         delta = choice.get("delta")
         if not delta and not (self._calls or self._text.whole()):
@@ -80,6 +99,14 @@ class ReplyAssembler:
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = choice["finish_reason"].lower()
         return events
+
+    def _count(self, chunk: dict[str, Any]) -> None:
+        groq = chunk.get("x_groq")
+        for holder in (chunk, groq if isinstance(groq, dict) else {}):
+            usage = holder.get("usage")
+            # The last one counts, as some servers send the sum so far with each chunk; zeros at the end say nothing.
+            if isinstance(usage, dict) and (self.usage is None or any(usage.get(key) for key in _COUNTS)):
+                self.usage = usage
 
     def _delta(self, delta: dict[str, Any]) -> list[TextDelta | ReasoningDelta]:
         events: list[TextDelta | ReasoningDelta] = []
@@ -91,7 +118,7 @@ class ReplyAssembler:
             if piece := self._text.add(_as_text(delta.get(key))):
                 events.append(TextDelta(piece))
         calls = delta.get("tool_calls")
-        for entry in calls if isinstance(calls, list) else ():
+        for entry in calls if isinstance(calls, list) else (calls,):
             if isinstance(entry, dict):
                 self._add_call(entry)
         if isinstance(delta.get("function_call"), dict):
@@ -99,7 +126,7 @@ class ReplyAssembler:
         return events
 
     def _add_call(self, entry: dict[str, Any]) -> None:
-        function = entry.get("function")
+        function = entry.get("function", entry)
         function = function if isinstance(function, dict) else {}
         call_id, name = _as_text(entry.get("id")), _as_text(function.get("name"))
         call = self._slot(entry.get("index"), call_id, name)
@@ -110,10 +137,14 @@ class ReplyAssembler:
         if isinstance(arguments, dict | list):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if isinstance(arguments, str) and arguments:
-            call.arguments.append(arguments)
+            call.add(arguments)
+        if isinstance(entry.get("extra_content"), dict):
+            call.extra = json.dumps(entry["extra_content"])
 
     def _slot(self, index: object, call_id: str, name: str) -> _Call:
         """Find the call that a piece belongs to, or begin one."""
+        if isinstance(index, str) and index.isdecimal() and len(index) < 6:
+            index = int(index)
         number = index if isinstance(index, int) and not isinstance(index, bool) else None
         found: _Call | None
         if number is not None:
@@ -141,15 +172,19 @@ class ReplyAssembler:
         """
         if not complete and self.finish_reason is None:
             raise ModelReplyInvalid("The model's stream ended before its answer was complete (no finish reason came)")
+        finish = self.finish_reason or ""
+        if finish in _BROKEN or "malformed" in finish:
+            raise ModelReplyInvalid(f"The model's answer broke off: its server gave the reason {finish[:60]!r}")
         rest: list[TextDelta | ReasoningDelta] = []
         if piece := self._reasoning.flush():
             rest.append(ReasoningDelta(piece))
         if piece := self._text.flush():
             rest.append(TextDelta(piece))
-        finish, text = self.finish_reason or "", self._text.whole()
-        calls: tuple[ToolCall, ...] = ()
+        text = self._text.whole()
+        # Those of an answer that was cut come along: the run answers them, so that the model sends them again.
+        calls = self._unique()
         if finish in COMPLETE:
-            calls = self._unique() or tuple(_with_id(call) for call in find_calls(text, names))
+            calls = calls or tuple(_with_id(call) for call in find_calls(text, names))
             finish = "tool_calls" if calls else "stop"
         return ModelReply(text, calls, finish, Usage(requests=1), self._reasoning.whole()), rest
 
@@ -159,7 +194,7 @@ class ReplyAssembler:
         for call in self._calls:
             if not call.name and not call.arguments:
                 continue
-            made = ToolCall(call.id, joined(call.name), joined("".join(call.arguments)))
+            made = ToolCall(call.id, joined(call.name), joined("".join(call.arguments)), call.extra)
             calls.append(made if made.id and made.id not in seen else _with_id(made))
             seen.add(calls[-1].id)
         return tuple(calls)
@@ -216,7 +251,7 @@ def _begins_another(call: _Call, call_id: str, name: str, numbered: bool) -> boo
 
 
 def _with_id(call: ToolCall) -> ToolCall:
-    return ToolCall(f"call_{os.urandom(12).hex()}", call.name, call.arguments)
+    return replace(call, id=f"call_{os.urandom(12).hex()}")
 
 
 def _as_text(value: object) -> str:

@@ -10,24 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from xun.errors import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelUnreachable
+from xun.models.wordings import asked_wait, is_bad_key, is_overflow, is_toolless, is_unknown_model, is_used_up
 
 QUOTE_LIMIT = 300
 """How much of a server's own words an error text holds, in characters."""
 
-_OVERFLOW = re.compile(
-    r"context[ _-]?(length|window|size)|maximum context|context_length_exceeded|too many (input )?tokens"
-    r"|(prompt|input|request|messages?) (is|are) too (long|large)|reduce the length|input length"
-    r"|exceeds? the (model'?s )?(maximum|available|max)[^.]{0,40}(token|context|length)|token limit|max_prompt_tokens"
-    r"|longer than the (maximum )?(model|context)|tokens \+ .{0,30}must be <=|more than (the )?max(imum)? tokens"
-    r"|request exceeds the maximum size",
-    re.IGNORECASE,
-)
-_NO_QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|billing|credit balance|out of credits", re.IGNORECASE
-)
-_NO_TOOLS = re.compile(r"(not|n't) support (the )?(use of )?(tool|function)|tool (use|calling) is not", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|rk|key|ghp|hf)[-_][^\s'\",;]{4,}|\bBearer\s+\S+", re.IGNORECASE)
-_RETRYABLE = frozenset({408, 409, 425, 429})
+_RETRYABLE = frozenset({408, 409, 425, 429, 498, 499})
+"""What may pass besides 5xx; 498 is Groq's word for no capacity, 499 that of proxies for a closed connection."""
 
 
 class Secret:
@@ -95,14 +85,22 @@ def redact(text: str, secrets: Sequence[Secret]) -> str:
 
 def server_words(body: bytes | str, secrets: Sequence[Secret]) -> str:
     """Return the server's own message out of an error answer, redacted; "" when it has none."""
+    return redact(whole_words(body), secrets)
+
+
+def whole_words(body: bytes | str) -> str:
+    """Return the server's own message as it is, for looking at only: it may hold a key and be of any length."""
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         if re.match(r"\s*(<!doctype|<html|<\?xml)", text, re.IGNORECASE):
             return "an HTML page"
-        return redact(text, secrets)
-    return redact(_message(data), secrets)
+        return text
+    try:
+        return _message(data)
+    except RecursionError:
+        return ""
 
 
 def _message(data: Any) -> str:
@@ -115,9 +113,19 @@ def _message(data: Any) -> str:
     for key in ("error", "message", "detail", "msg", "error_message"):
         if data.get(key):
             code = data.get("code") if key == "message" else None
-            text = _message(data[key])
+            text = _message(data[key]) + _of_provider(data)
             return f"{text} ({code})" if isinstance(code, str) and text and code not in text else text
     return ""
+
+
+def _of_provider(data: dict[str, Any]) -> str:
+    """Return what a router passes on of the server behind it; its own message then says nothing."""
+    given = data.get("metadata")
+    raw = given.get("raw") if isinstance(given, dict) else None
+    if not isinstance(raw, str | dict) or not raw:
+        return ""
+    said = whole_words(raw if isinstance(raw, str) else json.dumps(raw))
+    return f": {said}" if said else ""
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -136,9 +144,10 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: Endpoint) -> ModelError:
     """Return the error for an HTTP status other than 200."""
-    words = server_words(body, where.secrets)
-    said = f": {words.rstrip('.')}" if words else ""
-    if status in (401, 403):
+    words = whole_words(body)
+    shown = redact(words, where.secrets).rstrip(".")
+    said = f": {shown}" if shown else ""
+    if status in (401, 403) or (status in (400, 422) and is_bad_key(words)):
         return ModelAuth(_auth_text(status, said, where), status=status)
     if 300 <= status < 400:
         target = redact(headers.get("location") or "another address", where.secrets)
@@ -147,18 +156,18 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
             status=status,
             retryable=False,
         )
-    if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(words)):
+    if status == 413 or (status in (400, 422, 429, 500) and _is_too_large(status, words)):
         return ContextOverflow(
             f"The request is larger than the context of {where.model or 'the model'}{said}; "
             "compact the conversation or start a new one",
             status=status,
         )
     if status == 429:
-        return _rate_limited(headers, words, said, where)
-    if status in (400, 404, 422, 501) and _NO_TOOLS.search(words):
+        return _rate_limited(headers, body, said, where)
+    if status in (400, 404, 422, 501) and is_toolless(words):
         return ModelError(_no_tools_text(said, where), kind="no_tools", status=status)
-    if status == 404:
-        return ModelError(_missing_text(said, where), kind="not_found", status=status)
+    if status == 404 or (status in (400, 422) and is_unknown_model(words)):
+        return ModelError(_missing_text(status, said, where), kind="not_found", status=status)
     if status == 402:
         return ModelError(f"{where.base_url} asks for payment (402){said}", kind="payment", status=status)
     again = status in _RETRYABLE or status >= 500
@@ -172,9 +181,20 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
     )
 
 
-def _rate_limited(headers: Mapping[str, str], words: str, said: str, where: Endpoint) -> ModelRateLimited:
+def _is_too_large(status: int, words: str) -> bool:
+    """Whether a smaller request would be taken; of a limit per minute that is so when this one alone is above it."""
+    if status == 429:
+        return re.search(r"too large|tokens must be reduced", words[: QUOTE_LIMIT * 10], re.IGNORECASE) is not None
+    return is_overflow(words)
+
+
+def _rate_limited(headers: Mapping[str, str], body: bytes | str, said: str, where: Endpoint) -> ModelRateLimited:
+    words = whole_words(body)
     wait = retry_after(headers)
-    if _NO_QUOTA.search(words):
+    if wait is None:
+        # Not all vendors set the header: some say it in the text, some in the details beside it.
+        wait = asked_wait(words) or asked_wait(body if isinstance(body, str) else body.decode("utf-8", "replace"))
+    if "insufficient_quota" in words or (wait is None and is_used_up(words)):
         text = f"{where.base_url} says that the quota is used up (429){said}; waiting will not help"
         return ModelRateLimited(text, status=429, retryable=False)
     asked = "" if wait is None else f" and asks to wait {wait:.0f} s"
@@ -184,6 +204,11 @@ def _rate_limited(headers: Mapping[str, str], words: str, said: str, where: Endp
 def _auth_text(status: int, said: str, where: Endpoint) -> str:
     if not where.key_source:
         return f"{where.base_url} wants a key ({status}){said}; set XUN_API_KEY or OPENAI_API_KEY, or run `xun setup`"
+    if status == 403:
+        return (
+            f"{where.base_url} does not allow this (403){said}; check what the key from {where.key_source} may do, "
+            "or run `xun setup` to enter another"
+        )
     return (
         f"{where.base_url} refused the key from {where.key_source} ({status}){said}; "
         "check that key, or run `xun setup` to enter another"
@@ -194,10 +219,10 @@ def _no_tools_text(said: str, where: Endpoint) -> str:
     return f"{where.model or 'The model'} at {where.base_url} takes no tools{said}; choose another with /model"
 
 
-def _missing_text(said: str, where: Endpoint) -> str:
+def _missing_text(status: int, said: str, where: Endpoint) -> str:
     named = f"the model {where.model!r}" if where.model else "this address"
-    text = f"{where.base_url} does not know {named} (404){said}"
-    if not where.base_url.rstrip("/").endswith("/v1"):
+    text = f"{where.base_url} does not know {named} ({status}){said}"
+    if status == 404 and not where.base_url.rstrip("/").endswith("/v1"):
         text += "; base URLs of most servers end in /v1"
     elif where.model:
         text += "; choose another with /model (/models lists them)"
@@ -213,26 +238,27 @@ def stream_error(data: Any, where: Endpoint) -> ModelError:
     """Return the error for one that a server reports inside a stream that began well."""
     body = data if isinstance(data, str) else json.dumps(data)
     status = _status_of(data)
-    if status in (401, 403, 413, 429) or (status == 400 and _OVERFLOW.search(body)):
-        return refusal(status, {}, body, where)
+    error = refusal(status, {}, body, where)
+    if error.kind not in ("server", "refused"):
+        return error
     words = server_words(body, where.secrets) or "no reason given"
     return ModelError(
         f"{where.base_url} broke off its answer: {words}",
-        kind="server" if status >= 500 else "refused",
+        kind=error.kind,
         status=status,
-        retryable=status >= 500 or status in _RETRYABLE,
+        retryable=error.retryable,
     )
 
 
 def _status_of(data: Any) -> int:
-    error = data.get("error") if isinstance(data, dict) else None
-    error = error if isinstance(error, dict) else {}
+    given = data.get("error", data) if isinstance(data, dict) else data
+    error = given if isinstance(given, dict) else {"message": given}
     for key in ("code", "status", "status_code"):
         value = str(error.get(key, ""))
         if re.fullmatch(r"[45]\d\d", value):
             return int(value)
     words = f"{error.get('code')} {error.get('type')} {error.get('message')}"
-    if _OVERFLOW.search(words):
+    if is_overflow(words):
         return 400
     for pattern, status in (
         (r"rate.?limit|quota|too many requests", 429),

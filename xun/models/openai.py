@@ -13,17 +13,19 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ModelError, ModelReplyInvalid, ModelUnreachable
+from xun.messages import ModelReply
 from xun.models.base import ModelEvent, ModelRequest
 from xun.models.catalog import first_chat_model, known_limits, model_names
-from xun.models.faults import Endpoint, Secret, no_key, redact, refusal
+from xun.models.dialect import Dialect
+from xun.models.faults import Endpoint, Secret, no_key, redact, refusal, whole_words
 from xun.models.reading import AnswerReader, quiet
-from xun.models.wire import checked_base_url, host_of, is_loopback, proxy_of, request_body
+from xun.models.wire import checked_base_url, host_of, is_loopback, proxy_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 IDLE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
-
-_OPTIONAL = ("stream_options", "response_format")
-"""Parameters that a server may not know; a request is made again without the one that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class OpenAIModel:
         self._prices = dict(prices) if prices else None
         self._given = (frozenset(capabilities) if capabilities is not None else None, context_window)
         self._asked_name = name
-        self._refused: set[str] = set()
+        self._dialect = Dialect()
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Open] = weakref.WeakKeyDictionary()
         self._spare: AsyncOpenAI | None = None
         self._lock = threading.Lock()
@@ -133,16 +132,25 @@ class OpenAIModel:
         name = await self._named(client)
         where = self._where(name)
         names = {str(tool.get("function", {}).get("name")) for tool in request.tools}
-        reader = AnswerReader(where, idle=self._timeout, names=names, prices=self._prices)
-        async with self._answer(client, request_body(request, name), where) as data:
-            broken: ModelError | None = None
-            try:
-                async for event in reader.read(data):
+        while True:
+            body = self._dialect.body(request, name)
+            reader = AnswerReader(where, idle=self._timeout, names=names, prices=self._prices)
+            failed: ModelError | None = None
+            answered = False
+            async with aclosing(self._answer(client, body, reader, where)) as events:
+                async for event in events:
+                    if isinstance(event, ModelError):
+                        failed = event
+                        break
+                    answered = True
                     yield event
-            except _broken_connections() as exc:
-                broken = self._broken(exc, where)
-            if broken is not None:
-                raise broken
+            if failed is None:
+                return
+            # Raised here, outside of every handler: what the package raised holds the request.
+            if answered or not self._dialect.learn(failed.status, reader.said, body):
+                missing = failed.kind in ("not_found", "unknown_model")
+                raise await self._with_near_names(failed, client, where) if missing else failed
+            self._drop_vision()
 
     async def models(self) -> tuple[str, ...]:
         """Return the names that ``/models`` lists.
@@ -273,30 +281,36 @@ class OpenAIModel:
 
     # Requests
 
-    @asynccontextmanager
     async def _answer(
-        self, client: AsyncOpenAI, body: dict[str, Any], where: Endpoint
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        body = {**body, "stream_options": {"include_usage": True}}
-        for name in self._refused:
-            body.pop(name, None)
-        while True:
-            error, managed = await self._begin(client, body, where)
-            if error is None:
-                break
-            refused = next((n for n in _OPTIONAL if n in body and n not in self._refused and _names(error, n)), None)
-            if refused is None:
-                missing = error.kind in ("not_found", "unknown_model")
-                raise await self._with_near_names(error, client, where) if missing else error
-            self._refused.add(refused)
-            del body[refused]
+        self, client: AsyncOpenAI, body: dict[str, Any], reader: AnswerReader, where: Endpoint
+    ) -> AsyncGenerator[ModelEvent | ModelError, None]:
+        """Yield what comes back to *body*, and last the error, where there is one."""
+        error, managed = await self._begin(client, body, reader, where)
+        if error is not None:
+            yield error
+            return
         manager, response = managed
         try:
-            yield response.iter_bytes()
+            async for event in reader.read(response.iter_bytes()):
+                if isinstance(event, ModelReply) and any(call.extra for call in event.tool_calls):
+                    self._dialect.saw_extras()
+                yield event
+        except ModelError as exc:
+            error = exc
+        except _broken_connections() as exc:
+            error = self._broken(exc, where)
         finally:
             await manager.__aexit__(None, None, None)
+        if error is not None:
+            yield error
 
-    async def _begin(self, client: AsyncOpenAI, body: dict[str, Any], where: Endpoint) -> tuple[ModelError | None, Any]:
+    def _drop_vision(self) -> None:
+        if "images" in self._dialect.learned:
+            self.capabilities -= {"vision"}
+
+    async def _begin(
+        self, client: AsyncOpenAI, body: dict[str, Any], reader: AnswerReader, where: Endpoint
+    ) -> tuple[ModelError | None, Any]:
         import openai
 
         # As an extra body, so that the package does not walk through the whole history to convert it.
@@ -307,6 +321,8 @@ class OpenAIModel:
             async with asyncio.timeout(self._connect_timeout + self._timeout):
                 return None, (manager, await manager.__aenter__())
         except openai.OpenAIError as exc:
+            if isinstance(exc, openai.APIStatusError):
+                reader.said = whole_words(exc.response.content)
             return self._explained(exc, where), None
         except TimeoutError:
             return quiet(where, self._timeout), None
@@ -332,14 +348,6 @@ class OpenAIModel:
         if proxy := proxy_of(self.base_url):
             hint = f"; the environment names the proxy {proxy}: check it, or add the host to NO_PROXY"
         return ModelUnreachable(f"{self.base_url} can't be reached: {reason}{hint}")
-
-
-def _names(error: ModelError, parameter: str) -> bool:
-    words = str(error).lower()
-    return error.status in (400, 422, 501) and any(word in words for word in (parameter, *_ALIASES[parameter]))
-
-
-_ALIASES = {"stream_options": ("include_usage",), "response_format": ("json_schema",)}
 
 
 def _key(given: str | None) -> Secret:

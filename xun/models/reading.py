@@ -13,8 +13,11 @@ from xun.errors import ModelError, ModelReplyInvalid, ModelTimeout
 from xun.messages import ModelReply, Usage
 from xun.models.base import ModelEvent
 from xun.models.deltas import ReplyAssembler
-from xun.models.faults import Endpoint, redact, stream_error
+from xun.models.faults import Endpoint, redact, stream_error, whole_words
 from xun.models.sse import EVENT_LIMIT, EventParser, ServerEvent
+
+ANSWER_LIMIT = 8 * EVENT_LIMIT
+"""The longest answer that is taken, in bytes of its stream: beyond it a model repeats itself for ever."""
 
 DRAIN_SECONDS = 0.1
 """How long to wait for the end of the HTTP answer after [DONE], so that the connection can be used again."""
@@ -42,6 +45,8 @@ class AnswerReader:
         self._size = 0
         self._chunks = 0
         self._done = False
+        self.said = ""
+        """What the server said of an error in the stream, as it came; for looking at only."""
 
     async def read(self, data: AsyncIterator[bytes]) -> AsyncIterator[ModelEvent]:
         """Yield the pieces of the answer and, last, the answer.
@@ -93,10 +98,11 @@ class AnswerReader:
             if start[:1] in (b"{", b"<"):
                 self._body = []
         self._size += len(piece)
+        limit = ANSWER_LIMIT if self._body is None else EVENT_LIMIT
+        if self._size > limit:
+            raise ModelReplyInvalid(f"{self._where.base_url} answered with over {limit} bytes", retryable=False)
         if self._body is None:
             return self._decode(self._parser.feed(piece))
-        if self._size > EVENT_LIMIT:
-            raise ModelReplyInvalid(f"{self._where.base_url} answered with over {EVENT_LIMIT} bytes", retryable=False)
         self._body.append(piece)
         return []
 
@@ -109,10 +115,11 @@ class AnswerReader:
                 f"{self._where.base_url} answered with a web page and not with a model's answer; check base_url",
                 retryable=False,
             )
-        chunk = self._json(body.decode("utf-8-sig", "replace"), "")
-        if not chunk.get("choices"):
-            raise ModelReplyInvalid(f"{self._where.base_url} answered without choices: {self._quote(str(chunk))}")
-        return [chunk]
+        # Several objects are those of a stream whose server left out the names of the fields.
+        chunks = [self._json(text, "") for text in _documents(body.decode("utf-8-sig", "replace").strip())]
+        if not any(chunk.get("choices") for chunk in chunks):
+            raise ModelReplyInvalid(f"{self._where.base_url} answered without choices: {self._quote(str(chunks[0]))}")
+        return chunks
 
     def _decode(self, events: list[ServerEvent]) -> list[dict[str, Any]]:
         chunks: list[dict[str, Any]] = []
@@ -131,8 +138,10 @@ class AnswerReader:
             chunk = json.loads(text)
         except (ValueError, RecursionError):
             chunk = None
-        if event == "error" or (isinstance(chunk, dict) and chunk.get("error")):
-            raise stream_error(chunk if isinstance(chunk, dict) else text, self._where)
+        if event == "error" or (isinstance(chunk, dict) and _is_error(chunk)):
+            given = _error_of(chunk) if isinstance(chunk, dict) else text
+            self.said = whole_words(given if isinstance(given, str) else json.dumps(given))
+            raise stream_error(given, self._where)
         if not isinstance(chunk, dict):
             raise ModelReplyInvalid(f"{self._where.base_url} sent what is no valid JSON object: {self._quote(text)}")
         return chunk
@@ -153,6 +162,9 @@ def quiet(where: Endpoint, idle: float) -> ModelError:
 def usage_of(data: Mapping[str, Any], prices: Mapping[str, float] | None) -> Usage:
     """Return the figures of one request; prices are US dollars per million tokens: input, output, cached."""
     given, written = _count(data, "prompt_tokens"), _count(data, "completion_tokens")
+    if given:
+        # Google and xAI leave the tokens of the thinking out of this figure, but not out of the sum, or the bill.
+        written = max(written, _count(data, "total_tokens") - given)
     details = data.get("prompt_tokens_details")
     cached = _count(details, "cached_tokens") if isinstance(details, dict) else 0
     cached = min(given, cached or _count(data, "prompt_cache_hit_tokens"))
@@ -165,7 +177,20 @@ def usage_of(data: Mapping[str, Any], prices: Mapping[str, float] | None) -> Usa
 
 def _count(data: Mapping[str, Any], key: str) -> int:
     value = data.get(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _is_error(chunk: Mapping[str, Any]) -> bool:
+    """Whether a chunk tells of an error: by its own field, that of a choice (OpenRouter), or its kind (vLLM)."""
+    return bool(chunk.get("error") or _error_of(chunk) is not chunk or chunk.get("object") == "error")
+
+
+def _error_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = chunk.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if not chunk.get("error") and isinstance(first, dict) and first.get("error") else chunk
 
 
 def _documents(data: str) -> list[str]:

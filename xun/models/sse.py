@@ -2,7 +2,9 @@
 
 The rules are those of the HTML standard's event stream format: lines end in LF, CR or CRLF,
 a leading byte order mark is dropped, lines that start with a colon are comments, several data
-lines of one event are joined by LF, and an empty line ends the event.
+lines of one event are joined by LF, and an empty line ends the event. Two things more are taken,
+because servers send them: the field ``error`` (llama.cpp until late in 2025) is the data of an
+event of that type, and a line that begins as a JSON object is data.
 """
 
 from __future__ import annotations
@@ -97,8 +99,13 @@ class EventParser:
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
-        if name == b"data":
+        if name in (b"data", b"error"):
             self._lines.append(value.removeprefix(b" ").decode("utf-8", "replace"))
+            if name == b"error":
+                self._event = "error"
+        elif name.startswith(b"{"):
+            # A proxy's own error, written into the stream without a field's name.
+            self._lines.append(line.decode("utf-8", "replace"))
         elif name == b"event":
             self._event = value.removeprefix(b" ").decode("utf-8", "replace")
 

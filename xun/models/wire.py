@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from xun.errors import ConfigError
-from xun.messages import Message
+from xun.messages import Message, ToolCall
 from xun.models.base import ModelRequest
 from xun.models.deltas import joined
 
 
-def request_body(request: ModelRequest, model: str) -> dict[str, Any]:
-    """Return the JSON body of a streamed request, without ``stream_options``."""
-    body: dict[str, Any] = {"model": model, "messages": messages_json(request.messages), "stream": True}
+def request_body(request: ModelRequest, model: str, *, reasoning: bool = False, extras: bool = False) -> dict[str, Any]:
+    """Return the JSON body of a streamed request, without ``stream_options``.
+
+    *reasoning* sends the model's notes back with its answers, *extras* what came along with its calls.
+    """
+    messages = messages_json(request.messages, reasoning=reasoning, extras=extras)
+    body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
     if request.tools:
         body["tools"] = list(request.tools)
     if request.schema is not None:
@@ -25,33 +31,51 @@ def request_body(request: ModelRequest, model: str) -> dict[str, Any]:
     return body
 
 
-def messages_json(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def messages_json(
+    messages: Sequence[Message], *, reasoning: bool = False, extras: bool = False
+) -> list[dict[str, Any]]:
     """Return *messages* as the interface wants them."""
-    return [_message(message) for message in messages]
+    return [_message(message, reasoning, extras) for message in messages]
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, reasoning: bool, extras: bool) -> dict[str, Any]:
     text = joined(message.text)
     if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
-    if message.tool_calls:
-        calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": joined(call.name), "arguments": joined(call.arguments)},
-            }
-            for call in message.tool_calls
-        ]
-        # Null and not "" beside calls: strict servers refuse an empty text.
-        return {"role": message.role, "content": text or None, "tool_calls": calls}
+        # Strict servers refuse a text of nothing, or of blanks alone.
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text if text.strip() else "(empty)"}
+    if message.role == "assistant":
+        return _answer(message, text, reasoning, extras)
     if not message.images:
-        return {"role": message.role, "content": text}
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        return {"role": message.role, "content": text if text.strip() else "(empty)"}
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     for image in message.images:
         data = base64.b64encode(image.data).decode("ascii")
         parts.append({"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}})
     return {"role": message.role, "content": parts}
+
+
+def _answer(message: Message, text: str, reasoning: bool, extras: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = {"role": "assistant", "content": text}
+    if message.tool_calls:
+        # Null and no text beside calls: strict servers refuse an empty one, and one of blanks alone.
+        answer = {
+            "role": "assistant",
+            "content": text if text.strip() else None,
+            "tool_calls": [_call(call, extras) for call in message.tool_calls],
+        }
+    if reasoning:
+        # A blank where there are none: Moonshot refuses an empty text, and the lack of one.
+        answer["reasoning_content"] = joined(message.reasoning) or " "
+    return answer
+
+
+def _call(call: ToolCall, extras: bool) -> dict[str, Any]:
+    function = {"name": joined(call.name), "arguments": joined(call.arguments)}
+    made: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    if extras and call.extra:
+        with suppress(ValueError, RecursionError):
+            made["extra_content"] = json.loads(call.extra)
+    return made
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from xun.errors import ModelReplyInvalid
-from xun.models.base import ReasoningDelta, TextDelta
+from xun.messages import ToolCall
+from xun.models.base import COMPLETE, ReasoningDelta, TextDelta
 from xun.models.deltas import ReplyAssembler
 from xun.models.textcalls import find_calls
 
@@ -117,6 +118,55 @@ def test_what_is_no_call_is_left_out():
     assert calls_of([None, "x", {}], {"index": 0, "function": None}, call("{}", name="a", index=1)) == [("a", "{}")]
 
 
+PIECES = {
+    "an empty object first": ["{}", '{"x"', ": 1}"],
+    "an empty object, then one": [{}, {"x": 1}],
+    "the whole again at the end": ['{"x"', ": 1}", '{"x": 1}'],
+    "nothing but an empty object": ["{}"],
+    "an empty object twice": ["{}", "{}"],
+    "an object in an argument": ['{"x": ', '{"x": ', "1}}"],
+}
+WHOLE = {
+    "nothing but an empty object": "{}",
+    "an empty object twice": "{}",
+    "an object in an argument": '{"x": {"x": 1}}',
+}
+
+
+@pytest.mark.parametrize("way", PIECES)
+def test_arguments_that_are_said_twice_count_once(way):
+    entries = [call(piece, name=None if at else "a", index=0) for at, piece in enumerate(PIECES[way])]
+    assert calls_of(*entries) == [("a", WHOLE.get(way, '{"x": 1}'))]
+
+
+def test_forms_of_an_entry():
+    assert calls_of({"id": "1", "name": "a", "arguments": "{}"}) == [("a", "{}")]
+    assert calls_of(call('{"x"', name="a", index="0"), call(": 1}", index="0")) == [("a", '{"x": 1}')]
+    assert answer(chunk(tool_calls=call("{}", name="a")), chunk("stop"))[0].tool_calls[0].name == "a"
+
+
+def test_what_a_server_wants_back_is_kept_with_the_call():
+    extra = {"google": {"thought_signature": "abc"}}
+    reply, _ = answer(chunk(tool_calls=[{**call("{}", name="a", index=0), "extra_content": extra}]), chunk("stop"))
+    assert json.loads(reply.tool_calls[0].extra) == extra
+    assert ToolCall.from_json(json.loads(json.dumps(reply.tool_calls[0].to_json()))) == reply.tool_calls[0]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [{"usage": {"prompt_tokens": 5}}, {"usage": {"prompt_tokens": 7}}],
+        [{"usage": {"prompt_tokens": 7}}, {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}],
+        [{"x_groq": {"usage": {"prompt_tokens": 7}}}, {"x_groq": {"id": "r"}, "usage": None}],
+    ],
+)
+def test_the_last_figures_count(chunks):
+    assembler = ReplyAssembler()
+    for item in chunks:
+        assembler.add({"choices": [], **item})
+    assert assembler.usage == {"prompt_tokens": 7}
+
+
 def test_the_old_function_call():
     reply, _ = answer(
         chunk(function_call={"name": "a", "arguments": '{"x"'}),
@@ -130,10 +180,20 @@ def test_broken_arguments_come_out_as_they_are():
     assert calls_of(call('{"a": 1}{"a"', name="a", index=0)) == [("a", '{"a": 1}{"a"')]
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter", "error", "something_new"])
-def test_a_call_of_an_unfinished_answer_never_comes_out(finish):
-    reply, _ = answer(chunk(content="Let me"), chunk(tool_calls=[call("{}", name="a", index=0)]), chunk(finish))
-    assert (reply.tool_calls, reply.finish_reason, reply.text) == ((), finish, "Let me")
+@pytest.mark.parametrize("finish", ["length", "content_filter", "something_new"])
+def test_a_call_of_a_cut_answer_comes_out_with_the_reason(finish):
+    reply, _ = answer(chunk(content="Let me"), chunk(tool_calls=[call('{"x', name="a", index=0)]), chunk(finish))
+    assert (reply.finish_reason, reply.text) == (finish, "Let me") and finish not in COMPLETE
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("a", '{"x')]
+
+
+@pytest.mark.parametrize(
+    "finish", ["error", "abort", "network_error", "insufficient_system_resource", "function_call_filter: MALFORMED_X"]
+)
+def test_a_server_that_gives_up_is_a_failure_that_is_tried_again(finish):
+    with pytest.raises(ModelReplyInvalid, match="broke off") as caught:
+        answer(chunk(content="Let me"), chunk(tool_calls=[call("{}", name="a", index=0)]), chunk(finish))
+    assert caught.value.retryable
 
 
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "STOP", None])
@@ -187,6 +247,8 @@ def test_other_choices_and_empty_ones_are_left_out():
     other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "stop"}]}
     reply, _ = answer({"choices": []}, {"x": 1}, other, chunk(content="yes", finish="stop"))
     assert reply.text == "yes"
+    both = {"choices": [*other["choices"], *chunk(content="yes", finish="stop")["choices"]]}
+    assert answer(both)[0].text == "yes"
 
 
 def test_a_whole_message_counts_only_when_no_pieces_came():

@@ -237,6 +237,22 @@ async def test_a_server_that_does_not_stream():
     assert (events[-1].tool_calls, events[-1].usage.input) == ((ToolCall("c", "a", "{}"),), 10)
 
 
+async def test_objects_without_the_fields_of_a_stream():
+    one = json.dumps({"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": None}]})
+    two = json.dumps({"choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": "stop"}]})
+    async with model_of({"raw": [f"{one}\n{two}\n"]}, {"raw": [": hi\n\n", f"{one}\n\n{two}\n\n"]}) as model:
+        assert [(await play(model))[-1].text for _ in range(2)] == ["ab", "ab"]
+
+
+async def test_tokens_of_thinking_that_only_the_sum_holds():
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 115}
+    events = [{"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}]
+    async with model_of({"events": events}, prices={"input": 1.0, "output": 10.0}) as model:
+        reply = (await play(model))[-1]
+    assert (reply.usage.input, reply.usage.output) == (10, 105)
+    assert reply.usage.cost_usd == pytest.approx(0.00106)
+
+
 async def test_what_comes_after_done_is_left_out():
     good = 'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
     async with model_of({"raw": [good, "data: [DONE]\n\n", "data: {bad\n\n", {"sleep": 0.5}]}, {"text": "y"}) as model:
@@ -317,6 +333,32 @@ async def test_a_call_written_as_text_is_a_call_of_an_offered_tool():
         ({"events": [{"error": {"message": "slow", "code": "rate_limit_exceeded"}}]}, ModelRateLimited, True, ["slow"]),
         ({"events": [{"error": "out of memory"}]}, ModelError, True, ["out of memory"]),
         ({"raw": ['event: error\ndata: {"message": "gone"}\n\n']}, ModelError, True, ["gone"]),
+        ({"raw": ['error: {"message": "gone", "code": 500}\n\ndata: [DONE]\n\n']}, ModelError, True, ["gone"]),
+        (
+            {"raw": ['error: {"code": 400, "message": "exceeds the available context size"}\n\ndata: [DONE]\n\n']},
+            ContextOverflow,
+            False,
+            ["available context size"],
+        ),
+        ({"raw": [": hi\n\n", '{"error": {"message": "upstream gone"}}\n\n']}, ModelError, True, ["upstream gone"]),
+        (
+            {"events": [{"object": "error", "message": "too many tokens", "code": 400}]},
+            ContextOverflow,
+            False,
+            ["too many tokens"],
+        ),
+        (
+            {"events": [{"choices": [{"index": 0, "delta": {}, "error": {"message": "lost", "code": 502}}]}]},
+            ModelError,
+            True,
+            ["lost"],
+        ),
+        (
+            {"events": [{"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "error"}]}]},
+            ModelReplyInvalid,
+            True,
+            ["broke off", "error"],
+        ),
         ({"events": [{"error": {"message": "maximum context length is 8192"}}]}, ContextOverflow, False, ["8192"]),
         ({"text": "abc", "cut_after": 2}, ModelUnreachable, True, ["middle of the answer"]),
         ({"text": "abc", "cut_after": 0, "reset": True}, ModelUnreachable, True, ["middle of the answer"]),
