@@ -170,9 +170,17 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The request is larger than the model's context."""
+    """The request is larger than the model's context.
+
+    Attributes:
+        window: The size of the context in tokens, where the server said it.
+    """
 
     kind = "context_overflow"
+
+    def __init__(self, message: str = "", *, status: int | None = None, window: int | None = None) -> None:
+        super().__init__(message, status=status)
+        self.window = window
 
 
 class RunError(XunError):

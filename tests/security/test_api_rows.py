@@ -16,6 +16,7 @@ from tests.fakes.runs import of
 from tests.fakes.strict_api import refused
 from xun import Agent, AgentConfig, ToolBox
 from xun.events import Compaction, Error, MessageCompleted, Notice, Retry, RiskAssessed, ToolCompleted, TurnCompleted
+from xun.messages import Message
 from xun.models import ChaosModel, OpenAIModel, ScriptedModel
 
 FINE = {"text": "fine"}
@@ -331,6 +332,20 @@ async def test_a_whole_call_of_a_cut_reply_does_not_run_either(finish):
 
 
 @pytest.mark.row("sec-api-011")
+async def test_a_run_goes_on_after_a_cut_call_and_gives_up_after_three():
+    cut = raw_calls(delta(arguments='{"path": "a'), finish="length")
+    async with world(cut, call(), FINE, FINE) as at:
+        events = await at.ask()
+        assert [item.status for item in of(events, ToolCompleted)] == ["format_error", "ok"] and at.tool.ran == ["a"]
+        assert at.agent.last_result.unwrap() == "fine"
+        await at.fine()
+    async with world(*[cut] * 3, FINE) as at:
+        [error] = of(await at.ask(), Error)
+        assert error.kind == "format_error" and at.tool.ran == [] and len(at.server.chats) == 3
+        await at.fine()
+
+
+@pytest.mark.row("sec-api-011")
 async def test_tool_calls_as_the_reason_although_arguments_are_cut():
     async with world(raw_calls(delta(arguments='{"path": "a')), {"text": "sorry"}, FINE) as at:
         events = await at.ask()
@@ -362,6 +377,22 @@ async def test_too_long_a_conversation_is_summed_up_once_and_sent_again(overflow
         assert len(of(events, Compaction)) == 1 and at.agent.last_result.unwrap() == "fine"
         assert len(at.server.chats) == 5
         await at.fine()
+
+
+@pytest.mark.row("sec-api-012")
+async def test_a_window_that_nobody_knew_is_learned_and_its_summary_fits():
+    unknown = status(400, "the request exceeds the available context size")
+    turns = [unknown, unknown, unknown, {"text": "the notes"}, FINE]
+    async with world(*turns, OVERFLOWS[0], {"text": "the notes"}, FINE) as at:
+        at.agent.history += [Message("user", LONG), Message("assistant", LONG)] * 20
+        events = await at.ask("first")
+        assert len(of(events, Compaction)) == 1 and at.agent.last_result.unwrap() == "fine"
+        sizes = [len(item.body["messages"][1]["content"]) for item in at.server.chats if "tools" not in item.body]
+        assert len(sizes) == 3 and sizes[0] > 1.5 * sizes[1] > 2 * sizes[2]
+        assert at.agent.context_window is None
+        at.agent.history.append(Message("user", LONG))
+        await at.fine()
+        assert at.agent.context_window == 8192
 
 
 @pytest.mark.row("sec-api-012")

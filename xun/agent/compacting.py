@@ -14,7 +14,6 @@ from xun.agent.compaction import (
     find_cut,
     largest,
     summary_message,
-    summary_request,
 )
 from xun.agent.handoff import READ_COMPACTED, RESULTS, begun_anew, kept_after, listed_results
 from xun.agent.requesting import Requesting
@@ -115,8 +114,7 @@ async def make_compaction(agent: Agent[Any], focus: str, keep: int) -> tuple[Com
     draft = CompactionDraft(agent, older, focus)
     await agent.hooks.before_compaction.invoke(draft)
     model = agent.config.compact_model or await agent.aresolve_model()
-    request = summary_request(older, focus, model.context_window)
-    summary, usage = await ask_for_summary(model, request, agent.config.retry_attempts)
+    summary, usage = await ask_for_summary(model, older, focus, agent.config.retry_attempts)
     text = summary_message(summary, older, draft.facts)
     if agent.toolbox.offers(READ_COMPACTED):
         text += listed_results(older)
@@ -173,7 +171,7 @@ class Fitting(Requesting):
 
     def _too_long(self, error: ContextOverflow) -> ContextOverflow:
         text = f"{error}. The largest part is {largest(self.agent.history)}: ask for less of it, or begin anew"
-        return ContextOverflow(text, status=error.status)
+        return ContextOverflow(text, status=error.status, window=error.window)
 
     def _nearly_full(self) -> bool:
         agent, window = self.agent, self.agent.context_window

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from xun.errors import ModelReplyInvalid
+from xun.errors import ContextOverflow, ModelReplyInvalid
 from xun.messages import CHARS_PER_TOKEN, Message, ModelReply, Usage, estimate_tokens
 from xun.models.base import ModelRequest
 from xun.unseen import without_unseen
@@ -26,7 +26,7 @@ MARK = "[Compacted: a summary of the conversation before this point]"
 LEAST = 300
 """Tokens that must be saved for a compaction to be worth a request."""
 
-_TRANSCRIPT = 240_000
+_TRANSCRIPT, _LEAST_TRANSCRIPT = 240_000, 1_000
 """Characters of the transcript that is summed up, at most."""
 _SUMMARY = 24_000
 """Characters of what the model writes, at most."""
@@ -120,9 +120,9 @@ def largest(history: Sequence[Message]) -> str:
 # -- what the model is asked --------------------------------------------------------------------
 
 
-def summary_request(older: Sequence[Message], focus: str, window: int | None) -> ModelRequest:
-    """Return the request for a summary of *older*, small enough for a window of so many tokens."""
-    limit = min(_TRANSCRIPT, window * CHARS_PER_TOKEN // 2 if window else _TRANSCRIPT)
+def summary_request(older: Sequence[Message], focus: str, window: int | None, limit: int = _TRANSCRIPT) -> ModelRequest:
+    """Return the request for a summary of *older* that fits a window of so many tokens, and *limit* characters."""
+    limit = min(limit, window * CHARS_PER_TOKEN // 2 if window else limit)
     text = f"<transcript>\n{without_unseen(transcript(older, limit))[0]}\n</transcript>"
     if focus.strip():
         text += f"\n\nThe user asks that the notes keep above all: {focus.strip()}"
@@ -160,12 +160,25 @@ def _cut(text: str, limit: int) -> str:
     return f"{text[:half]} ...[{len(text) - 2 * half:,} characters left out]... {text[-half:]}"
 
 
-async def ask_for_summary(model: ChatModel, request: ModelRequest, attempts: int) -> tuple[str, Usage]:
-    """Return the summary that *model* writes, and what it took.
+async def ask_for_summary(model: ChatModel, older: Sequence[Message], focus: str, attempts: int) -> tuple[str, Usage]:
+    """Return the summary of *older* that *model* writes, and what it took.
 
     Raises:
         ModelError: The request failed, or the answer is empty.
     """
+    limit = _TRANSCRIPT
+    while True:
+        request = summary_request(older, focus, model.context_window, limit)
+        try:
+            return await _summary_of(model, request, attempts)
+        except ContextOverflow:
+            # How much fits is not known of every model; half of it tells the same with more left out.
+            limit = min(limit, len(request.messages[-1].text)) // 2
+            if limit < _LEAST_TRANSCRIPT:
+                raise
+
+
+async def _summary_of(model: ChatModel, request: ModelRequest, attempts: int) -> tuple[str, Usage]:
     from xun.models.retry import RetryPolicy, stream_with_retry
 
     reply = ModelReply()

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from xun.errors import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelUnreachable
-from xun.models.wordings import asked_wait, is_bad_key, is_overflow, is_toolless, is_unknown_model, is_used_up
+from xun.models.wordings import (
+    asked_wait,
+    is_bad_key,
+    is_overflow,
+    is_toolless,
+    is_unknown_model,
+    is_used_up,
+    named_window,
+)
 
 QUOTE_LIMIT = 300
 """How much of a server's own words an error text holds, in characters."""
@@ -161,6 +169,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
             f"The request is larger than the context of {where.model or 'the model'}{said}; "
             "compact the conversation or start a new one",
             status=status,
+            window=named_window(words),
         )
     if status == 429:
         return _rate_limited(headers, body, said, where)

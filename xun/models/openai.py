@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from xun.errors import ModelError, ModelReplyInvalid, ModelUnreachable
+from xun.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelUnreachable
 from xun.messages import ModelReply
 from xun.models.base import ModelEvent, ModelRequest
 from xun.models.catalog import first_chat_model, known_limits, model_names
@@ -148,6 +148,7 @@ class OpenAIModel:
                 return
             # Raised here, outside of every handler: what the package raised holds the request.
             if answered or not self._dialect.learn(failed.status, reader.said, body):
+                self._learn_window(failed)
                 missing = failed.kind in ("not_found", "unknown_model")
                 raise await self._with_near_names(failed, client, where) if missing else failed
             self._drop_vision()
@@ -303,6 +304,10 @@ class OpenAIModel:
             await manager.__aexit__(None, None, None)
         if error is not None:
             yield error
+
+    def _learn_window(self, failed: ModelError) -> None:
+        if isinstance(failed, ContextOverflow) and not self.context_window:
+            self.context_window = failed.window
 
     def _drop_vision(self) -> None:
         if "images" in self._dialect.learned:

@@ -19,6 +19,14 @@ _OVERFLOW = re.compile(
     r"|messages?(\[\d+\]\.content[\w.\[\]]*)?'?: (string|array) too long",
     re.IGNORECASE,
 )
+_WINDOW = re.compile(
+    r"(?:max(?:imum)? (?:context|prompt|model|input) length|context (?:length|size|window)|max_seq_len|max_model_len"
+    r"|maximum number of tokens allowed|exceeds the limit|token limit|must be <=)"
+    r"(?: (?:of|is|only|for|this|the|model|allowed))*[ :(=]*(\d[\d,]{2,11})\b"
+    r"|(\d[\d,]{2,11})(?: tokens?)? (?:maximum\b|max\b)|context[^.\d]{0,30}of only (\d[\d,]{2,11})\b",
+    re.IGNORECASE,
+)
+_LEAST_WINDOW, _LARGEST_WINDOW = 500, 100_000_000
 _NO_QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|billing|credit balance|out of credits", re.IGNORECASE
 )
@@ -72,4 +80,13 @@ def asked_wait(words: str) -> float | None:
         if hours or minutes or seconds:
             scale = 0.001 if (match["unit"] or "").lower().startswith("m") else 1.0
             return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0) * scale
+    return None
+
+
+def named_window(words: str) -> int | None:
+    """Return the size of the context in tokens that a refusal names, or None."""
+    for match in _WINDOW.finditer(words[:_SEARCHED]):
+        size = int(next(group for group in match.groups() if group).replace(",", ""))
+        if _LEAST_WINDOW <= size <= _LARGEST_WINDOW:
+            return size
     return None

@@ -10,7 +10,7 @@ import pytest
 
 from xun.errors import ContextOverflow, ModelAuth, ModelError, ModelRateLimited
 from xun.models.faults import Endpoint, Secret, refusal, stream_error, whole_words
-from xun.models.wordings import asked_wait
+from xun.models.wordings import asked_wait, named_window
 
 KEY = "sk-a-key-that-nobody-may-see"
 WHERE = Endpoint("https://host.example/v1", "the-model", "OPENAI_API_KEY", (Secret(KEY, "OPENAI_API_KEY"),))
@@ -52,6 +52,28 @@ def test_too_long_in_the_words_of_vendors(status: int, words: str) -> None:
     assert isinstance(error, ContextOverflow) and "the-model" in str(error)
     inside = {"error": {"message": words, "code": status}}
     assert isinstance(stream_error(inside, WHERE), ContextOverflow)
+
+
+@pytest.mark.parametrize(
+    ("words", "window"),
+    [
+        ("This model's maximum context length is 8,192 tokens. However, your messages took 9000 tokens", 8192),
+        ("prompt is too long: 200001 tokens > 200000 maximum", 200_000),
+        (TOO_LONG[2][1], 1_048_576),
+        (TOO_LONG[3][1], 32_768),
+        (TOO_LONG[4][1], 131_072),
+        (TOO_LONG[9][1], 64_000),
+        (TOO_LONG[10][1], 4096),
+        ("loaded with context length of only 4096 tokens", 4096),
+        ("too large for the context, Expected a string with maximum length 1048576", None),
+        ("context length: 1", None),
+        ("context length: 999999999999999999999", None),
+    ],
+)
+def test_the_window_that_a_refusal_names(words: str, window: int | None) -> None:
+    assert named_window(words) == window
+    error = said(413, words)
+    assert isinstance(error, ContextOverflow) and error.window == window
 
 
 @pytest.mark.parametrize(
