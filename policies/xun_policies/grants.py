@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xun_policies.errors import PolicyError
-from xun_policies.grant_tables import EXACT_PAIRS, EXACT_TRIPLES, NEVER, PYTHON_MODULES, THREE_WORDS, TWO_WORDS
+from xun_policies.grant_tables import (
+    EXACT_PAIRS,
+    EXACT_SECONDS,
+    EXACT_TRIPLES,
+    NEVER,
+    PYTHON_MODULES,
+    THREE_WORDS,
+    TWO_WORDS,
+)
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
@@ -130,8 +138,8 @@ class CommandAllowlist:
         """Remove every entry."""
         self._entries.clear()
 
-    def covers(self, words: Sequence[str], patterns: Sequence[str] = ()) -> CommandEntry | None:
-        """Return the first entry that matches *words* token by token, or None.
+    def covering(self, words: Sequence[str], patterns: Sequence[str] = ()) -> Iterator[CommandEntry]:
+        """Yield the entries that match *words* token by token, in the order of their making.
 
         The words of an entry stand for themselves, so an entry with one of *patterns* in it, the words of which bash
         makes something else, matches nothing.
@@ -142,8 +150,11 @@ class CommandAllowlist:
             if given[:size] == entry.tokens and (not entry.exact or len(given) == size):
                 if patterns and not set(patterns).isdisjoint(entry.tokens):
                     continue
-                return entry
-        return None
+                yield entry
+
+    def covers(self, words: Sequence[str], patterns: Sequence[str] = ()) -> CommandEntry | None:
+        """Return the first entry that `covering` yields, or None."""
+        return next(self.covering(words, patterns), None)
 
     def note_use(self, entry: CommandEntry) -> None:
         """Count one use of *entry*."""
@@ -169,7 +180,7 @@ def is_wide(tokens: Sequence[str]) -> bool:
     if _runs_anything(name):
         return not (name.startswith("python") and len(tokens) >= 3 and tokens[1] == "-m")
     pair = f"{name}/{tokens[1]}"
-    if tokens[1].startswith("-") or pair in EXACT_PAIRS:
+    if tokens[1].startswith("-") or pair in EXACT_PAIRS or (name in TWO_WORDS and tokens[1] in EXACT_SECONDS):
         return True
     return len(tokens) > 2 and f"{pair}/{tokens[2]}" in EXACT_TRIPLES
 

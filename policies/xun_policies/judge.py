@@ -6,7 +6,9 @@ import os
 import re
 
 from xun_policies import defaults, gitprobe, loaded_files, shims
-from xun_policies.grants import CommandGrant, offer
+from xun_policies.git_globals import git_globals
+from xun_policies.grant_options import beyond
+from xun_policies.grants import CommandEntry, CommandGrant, is_wide, offer
 from xun_policies.guards.options import Call
 from xun_policies.guards.rules import Rule, apply
 from xun_policies.shell.grammar import Group, Pipeline, Sequence, Simple
@@ -18,11 +20,16 @@ from xun_policies.verdicts import CommandScope
 from xun_policies.wordset import wordset
 
 _PLAIN_FOLDER = r"[A-Za-z0-9_./+@:-]+"
-_HELPERS = {"egrep": "grep", "fgrep": "grep", "npm": "node"}
-"""Listed names that are scripts, with the program that they look up along PATH in turn."""
+_HELPERS = {
+    "egrep": ("grep",),
+    "fgrep": ("grep",),
+    "npm ls": ("node",),
+    "npm": ("node",),
+    "pip freeze": ("git", "hg", "svn", "bzr"),
+}
+"""Listed names and prefixes with the programs that they look up along PATH in turn."""
 _PLAIN_WORD = r"[A-Za-z][A-Za-z0-9_-]*"
 _MOST_CWDS = 16
-_GIT_GLOBALS = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _SPEAKERS = frozenset({"echo", "printf", "test", "["})
 _PWD_READERS = wordset("ls cat head tail wc du stat tree file basename dirname realpath readlink find rg grep")
 _CLIMBS = r"(?:^-[A-Za-z]+|[/,:])\.\.(?:/|$)"
@@ -120,7 +127,7 @@ class Judge:
         git_cwds = cwds
         global_problem: Problem | None = None
         if name == "git":
-            tokens, git_cwds, global_problem = self._git_globals(words, cwds)
+            tokens, git_cwds, global_problem = git_globals(words, cwds, self._places)
         found = self._builtin(words, tokens, git_cwds, global_problem)
         if found.allowed:
             return found
@@ -170,23 +177,23 @@ class Judge:
                 finding = self._lookup.finding(name)
                 if finding is not None:
                     return Judgement(False, "lookup", finding)
-        return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True)
+        return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True, form=shown)
 
-    def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool) -> Judgement:
+    def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool, form: str = "") -> Judgement:
         """Return an allowance, unless PATH or the repository's configuration speaks against it."""
-        finding = self._lookup.finding(name)
-        if finding is None and name in _HELPERS:
-            finding = self._lookup.finding(_HELPERS[name])
-        if finding is not None:
-            return Judgement(False, "lookup", finding)
+        for program in (name, *_HELPERS.get(form or name, ())):
+            finding = self._lookup.finding(program)
+            if finding is not None:
+                return Judgement(False, "lookup", finding)
         if self._lookup.shims:
             finding = shims.finding(self._lookup.suspect(name), self._places, cwds)
             if finding is not None:
                 return Judgement(False, "guard", finding)
-        if name in loaded_files.PROGRAMS:
-            finding = loaded_files.finding(name, self._places, cwds, self._scope.home, self._lookup.path)
-            if finding is not None:
-                return Judgement(False, "guard", finding)
+        for known in (name, form) if form != name else (name,):
+            if known in loaded_files.PROGRAMS:
+                finding = loaded_files.finding(known, self._places, cwds, self._scope.home, self._lookup.path)
+                if finding is not None:
+                    return Judgement(False, "guard", finding)
         loaded = self._loaded(name, cwds) if probe else None
         if loaded is not None:
             return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
@@ -217,7 +224,7 @@ class Judge:
         patterns: list[str] = []
         if len(self._policy.command_allowlist):
             patterns = [word.text for word in words if word.glob]
-            entry = self._entry(texts, normal, patterns)
+            entry = self._entry(texts, normal, patterns, git_cwds)
         if outside:
             reason = f"{entry.reason}, but" if entry is not None else f"{found.reason}, and"
             return Judgement(False, "path", f"{reason} {outside}")
@@ -231,19 +238,34 @@ class Judge:
                     return Judgement(False, "lookup", finding)
                 texts, normal = [file, *texts[1:]], [file, *normal[1:]]
                 found = Judgement(False, "lookup", finding) if found.rule == "not-listed" else found
-                entry = self._entry(texts, normal, patterns)
+                entry = self._entry(texts, normal, patterns, git_cwds)
+        if entry is not None and not entry.allowed:
+            return _offered(entry, words, texts, None)
         return entry or _offered(found, words, texts, normal if tokens is not None else None)
 
-    def _entry(self, texts: list[str], normal: list[str], patterns: list[str]) -> Judgement | None:
-        """Return the allowance of an entry for *texts*, or as a prefix for *normal*, which lacks git's globals."""
-        entry = self._policy.command_allowlist.covers(texts, patterns)
-        if entry is None and normal != texts:
-            entry = self._policy.command_allowlist.covers(normal, patterns)
-            entry = None if entry is not None and entry.exact else entry
-        if entry is None:
-            return None
-        kind = "granted command" if entry.exact else "granted prefix"
-        return Judgement(True, "granted", f'{kind} "{entry.text}"')
+    def _entry(self, texts: list[str], normal: list[str], patterns: list[str], cwds: Cwds) -> Judgement | None:
+        """Return what the entries say of *texts*, or as a prefix of *normal*, which lacks git's globals."""
+        refused: Judgement | None = None
+        known = self._policy.command_allowlist
+        for given in (texts, normal) if normal != texts else (texts,):
+            for entry in known.covering(given, patterns):
+                if entry.exact and given is not texts:
+                    continue
+                word = self._beyond(entry, given, patterns, cwds)
+                if not word:
+                    kind = "granted command" if entry.exact else "granted prefix"
+                    return Judgement(True, "granted", f'{kind} "{entry.text}"')
+                reason = f'granted prefix "{entry.text}", but {word} may make it run something else'
+                refused = refused or Judgement(False, "guard", reason)
+        return refused
+
+    def _beyond(self, entry: CommandEntry, given: list[str], patterns: list[str], cwds: Cwds) -> str:
+        """Return a word of *given* that *entry* does not cover; a person who granted a wide prefix meant all of it."""
+        if entry.exact or is_wide(entry.tokens):
+            return ""
+        rest = given[len(entry.tokens) :]
+        matched = [name for word in patterns for name in self._places.dashed(word, cwds)]
+        return beyond(entry.tokens, [*matched, *rest], patterns)
 
     def _outside(self, words: list[Word], cwds: Cwds, git_cwds: Cwds) -> str:
         """Return what breaks the path rules, which no grant waives; "" when all of *words* keep them."""
@@ -258,30 +280,6 @@ class Judge:
                 return f"{name} may be another file in another folder"
         outside = next((word.text for word in words[1:] if not _stays_inside(word, self._places, git_cwds)), "")
         return outside and f"{outside} may lead out of the workspace"
-
-    def _git_globals(self, words: list[Word], cwds: Cwds) -> tuple[list[Word] | None, Cwds, Problem | None]:
-        """Skip harmless options before git's subcommand; ``-C`` moves the folder."""
-        index = 1
-        while index < len(words):
-            text = words[index].text
-            if text in _GIT_GLOBALS:
-                index += 1
-            elif text == "-C" and index + 1 < len(words):
-                target = words[index + 1]
-                if target.glob or target.pwd or target.dynamic or not target.text or target.text.startswith("-"):
-                    return None, cwds, Problem("guard", "the folder of git -C is no plain path")
-                reason = self._places.outside(target.text, cwds)
-                if reason is not None:
-                    return None, cwds, Problem("path", reason)
-                cwds = tuple(self._places.resolve(target.text, cwd) for cwd in cwds)
-                index += 2
-            elif text == "--version" and index + 1 == len(words):
-                break
-            elif text.startswith("-"):
-                return None, cwds, Problem("guard", f"the option {text} before the subcommand of git is not free")
-            else:
-                break
-        return [words[0], *words[index:]], cwds, None
 
     def cd_targets(self, rest: list[Word], cwds: Cwds) -> Cwds | None:
         """Return where ``cd`` with the words *rest* leads, or None when it is not free."""

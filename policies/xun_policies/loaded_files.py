@@ -1,6 +1,6 @@
 """Files of the workspace that make a listed program run, fetch or write something else.
 
-Sources: the manuals of npm (npmrc), rustup (overrides), go (toolchains), curl, pip and jq.
+Sources: the manuals of npm (npmrc), Corepack (packageManager), rustup (overrides), go (toolchains), curl, pip and jq.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ _OF_HOME = {
 }
 """Settings of the user by program, which count where they lie in the workspace."""
 
-PROGRAMS = frozenset({*_OF_HOME, "cargo", "go", "rustc"})
-"""The listed programs that `finding` knows something about."""
+_COREPACK = r"\"(?:packageManager|devEngines)\"\s*:"
+
+PROGRAMS = frozenset({*_OF_HOME, "cargo", "go", "pip freeze", "rustc"})
+"""The listed programs, and forms of one, that `finding` knows something about."""
 
 
 def finding(name: str, places: Places, cwds: tuple[str, ...], home: str, path: str) -> str | None:
     """Return what makes the listed program *name* do more than it says in one of *cwds*, or None.
 
     Args:
-        name: A listed command name.
+        name: A listed command name, or a prefix in `PROGRAMS`.
         places: Tells what is in the workspace.
         cwds: The folders that the command may run in.
         home: The user's home folder.
@@ -63,6 +65,14 @@ def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, pat
         for file, text in _texts(places, cwds, (".npmrc",)):
             if re.search(_NPM, text):
                 return f"{file} can make npm run another program"
+        if "/corepack/" in _file("npm", path):
+            for file, text in _texts(places, cwds, ("package.json",)):
+                if re.search(_COREPACK, text):
+                    return f"{file} can make npm, which is Corepack here, fetch and run another one"
+    elif name == "pip freeze":
+        # pip asks each version control that it knows about the folder of an editable package.
+        if _file("hg", path):
+            return "it runs hg in the folders of editable packages, whose .hg/hgrc can name code to load"
     elif name in ("cargo", "rustc"):
         for file, text in _texts(places, cwds, _RUST_FILES):
             if re.search(_RUST_PATH, text) or not _installed(text, home):
@@ -72,6 +82,12 @@ def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, pat
             if any(version > _go_version(path) for version in _versions(text)):
                 return f"{file} can make go fetch and run another version"
     return None
+
+
+def _file(name: str, path: str) -> str:
+    """Return the real path of the program *name*, "" when *path* does not hold it."""
+    found = (f"{folder}/{name}" for folder in path.split(":"))
+    return next((real_path(file) for file in found if file[0] == "/" and os.access(file, os.X_OK)), "")
 
 
 def _texts(places: Places, cwds: tuple[str, ...], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -274,21 +274,26 @@ class Places:
                 return True
         return False
 
+    def upward(self, cwd: str) -> Iterator[str]:
+        """Yield *cwd* and the folders above it, up to its root."""
+        folder = cwd
+        while self.holds(folder):
+            yield folder
+            if folder == "/":
+                break
+            folder = folder[: folder.rfind("/")] or "/"
+
     def texts_upward(self, cwd: str, name: str) -> Iterator[tuple[str, str]]:
         """Yield path and text of each file *name* in *cwd* and above it, up to its root.
 
         Raises:
             OSError: One of them can't be read.
         """
-        folder = cwd
-        while self.holds(folder):
+        for folder in self.upward(cwd):
             file = f"{folder}/{name}"
             if os.path.isfile(file):
                 with open(file, encoding="utf-8", errors="replace") as opened:
                     yield file, opened.read(1_000_000)
-            if folder == "/":
-                break
-            folder = folder[: folder.rfind("/")] or "/"
 
 
 def _may_climb(part: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, evaluate, join_words
@@ -43,7 +45,20 @@ def judge(text: str, policy: PolicyState | None = None) -> CommandVerdict:
         ("./gradlew test --info", ["./gradlew", "test"], False),
         ("./manage.py shell", ["./manage.py", "shell"], True),
         ("pip3.11 install x", ["pip3.11", "install", "x"], True),
-        ("pip3.11 wheel x", ["pip3.11", "wheel"], False),
+        ("pip3.11 check x", ["pip3.11", "check"], False),
+        ("pip3.11 wheel x", ["pip3.11", "wheel", "x"], True),
+        ("npm run-script build", ["npm", "run-script", "build"], False),
+        ("npm init evil", ["npm", "init", "evil"], True),
+        ("pnpm dlx x", ["pnpm", "dlx", "x"], True),
+        ("pixi run rm x", ["pixi", "run", "rm", "x"], True),
+        ("mise exec -- x", ["mise", "exec", "--", "x"], True),
+        ("pyenv exec x", ["pyenv", "exec", "x"], True),
+        ("coverage run x.py", ["coverage", "run", "x.py"], True),
+        ("coverage report", ["coverage", "report"], False),
+        ("rustup run stable x", ["rustup", "run", "stable", "x"], True),
+        ("git checkout main", ["git", "checkout", "main"], True),
+        ("dnf install x", ["dnf", "install", "x"], True),
+        ("cross-env A=b x", ["cross-env", "A=b", "x"], True),
         ("docker compose up -d", ["docker", "compose", "up"], False),
         ("docker compose exec app sh", ["docker", "compose", "exec", "app", "sh"], True),
         ("aws s3 rm s3://x", ["aws", "s3", "rm", "s3://x"], True),
@@ -84,12 +99,12 @@ def test_what_is_not_offered(text: str) -> None:
     assert verdict.grant_refused
 
 
-@pytest.mark.parametrize("name", sorted(NEVER))
-def test_no_interpreter_and_no_wrapper_is_offered_as_a_prefix(name: str) -> None:
-    for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x", f"bin/{name} x"):
-        for grant in judge(text).grants:
-            assert grant.exact, text
-    assert is_wide([name])
+def test_no_interpreter_and_no_wrapper_is_offered_as_a_prefix() -> None:
+    policy = PolicyState()
+    for name in NEVER:
+        for text in (name, f"{name} x", f"/usr/bin/{name} x", f"{name} -c x", f"bin/{name} x"):
+            assert all(grant.exact for grant in judge(text, policy).grants), text
+        assert is_wide([name])
 
 
 @pytest.mark.parametrize("name", ["python3.12", "ruby3.2", "perl5.36", "lua5.4", "node22", "php8", "bash5"])
@@ -129,6 +144,95 @@ def test_a_grant_keeps_the_other_rules() -> None:
         "touchx",
     ):
         assert not judge(text, policy).allowed, text
+
+
+WIDER = [
+    ("make lint", "'--eval=x:=$(shell touch m)'"),
+    ("make lint", "--ev x"),
+    ("make lint", "-f x.mk"),
+    ("make lint", "-fx.mk"),
+    ("make lint", "SHELL=./x"),
+    ("make lint", "CC='touch m;'"),
+    ("make lint", "A::=b"),
+    ("make lint", "V=1 E='$(x)'"),
+    ("make lint", "-- CC=x"),
+    ("make lint", "*"),
+    ("gmake lint", "CC=x"),
+    ("npm run build", "--script-shell=./x"),
+    ("npm run build", "--node-options=--require=./x.js"),
+    ("npm test", "--prefix sub"),
+    ("cargo build", "--config build.rustc=./x"),
+    ("cargo build", "-Zunstable"),
+    ("go test", "-exec ./x"),
+    ("go test", "--toolexec=./x"),
+    ("go vet", "-vettool=./x"),
+    ("git merge", "--exec=./x"),
+    ("git init", "--templ=x"),
+    ("mvn test", "exec:exec"),
+    ("mvn test", "-Dexec.executable=rm"),
+    ("./gradlew test", "--init-script x.gradle"),
+    ("./gradlew test", "-Ix.gradle"),
+    ("eslint", "-c ./x.js"),
+    ("eslint", "--format ./x.js"),
+    ("mocha", "--require ./x.js"),
+    ("jest", "--globalSetup=./x.js"),
+    ("gcc-12", "-fplugin=./x.so a.c"),
+    ("gcc", "-wrapper ./x a.c"),
+    ("mypy", "--python-exec ./x src"),
+    ("bazel test", "--run_under=./x //a"),
+    ("just lint", "--shell ./x"),
+]
+
+
+@pytest.mark.parametrize(("prefix", "rest"), WIDER)
+def test_a_granted_prefix_covers_no_other_program(prefix: str, rest: str) -> None:
+    policy = PolicyState()
+    policy.command_allowlist.add(prefix.split())
+    assert judge(prefix, policy).allowed
+    verdict = judge(f"{prefix} {rest}", policy)
+    assert not verdict.allowed
+    assert f'granted prefix "{prefix}", but' in verdict.reason
+    assert all(grant.exact for grant in verdict.grants)
+    for grant in verdict.grants:
+        policy.command_allowlist.add(grant.tokens, exact=True)
+        assert judge(f"{prefix} {rest}", policy).allowed
+
+
+@pytest.mark.parametrize(
+    ("prefix", "rest"),
+    [
+        ("make lint", "-j4 -k V=1 VERBOSE=1 --no-print-directory other"),
+        ("npm run build", "--silent -- --prefix x --config y -C z"),
+        ("npm test", "-- -c x"),
+        ("cargo test", "--release -p x -- --nocapture -Z y"),
+        ("go test", "./... -run X -race -v -count=1"),
+        ("git switch", "-c new"),
+        ("git cherry-pick", "-x HEAD"),
+        ("git commit", "--amend -m 'exec: x' -c HEAD"),
+        ("mvn test", "-q -Dtest=X -pl core"),
+        ("eslint", "--fix -f json src/*.js"),
+        ("vitest", "--run --reporter verbose"),
+        ("jest", "-t 'x y' --reporters=default"),
+        ("gcc", "-Wall -o a a.c"),
+        ("touch", "*"),
+        ("git add", "*.py A=b"),
+        ("make", "--eval=x CC=y"),
+    ],
+)
+def test_a_granted_prefix_covers_what_it_says(prefix: str, rest: str) -> None:
+    policy = PolicyState()
+    policy.command_allowlist.add(prefix.split())
+    assert judge(f"{prefix} {rest}", policy).allowed, judge(f"{prefix} {rest}", policy).reason
+
+
+def test_a_file_named_as_an_option_is_not_covered_either(tmp_path: Path) -> None:
+    scope = CommandScope(str(tmp_path), (str(tmp_path),), "/home/dev", "/usr/bin:/bin")
+    policy = PolicyState()
+    policy.command_allowlist.add(["go", "test"])
+    assert evaluate("go test *", policy, scope).allowed
+    (tmp_path / "-exec=x").write_text("")
+    assert not evaluate("go test *", policy, scope).allowed
+    assert evaluate("go test ./*", policy, scope).allowed
 
 
 def test_an_exact_grant_covers_nothing_else() -> None:

@@ -309,3 +309,24 @@ def test_a_project_file_that_names_a_program_asks(tree: Tree, file: str, text: s
     assert tree.allowed(f"cd src && {command}")
     (tree.work / file).write_text(text)
     assert not tree.allowed(f"cd src && {command}")
+
+
+def test_an_npm_of_corepack_is_what_the_project_names(tree: Tree) -> None:
+    bin_folder = tree.other.parent / "opt" / "lib" / "corepack" / "shims"
+    executable(bin_folder / "npm")
+    tree.path = f"{bin_folder}:{SYSTEM_PATH}"
+    (tree.work / "package.json").write_text('{"name": "packageManager"}')
+    assert tree.allowed("npm --version") and tree.allowed("cd src && npm ls")
+    (tree.work / "package.json").write_text('{"packageManager" : "npm@https://x.invalid/npm.tgz"}')
+    assert not tree.allowed("npm --version") and not tree.allowed("cd src && npm ls")
+    assert tree.allowed("node --version")
+
+
+def test_pip_freeze_may_run_what_is_on_path(tree: Tree) -> None:
+    assert tree.allowed("pip freeze")
+    executable(tree.other.parent / "opt" / "hg")
+    tree.path = f"{SYSTEM_PATH}:{tree.other.parent}/opt"
+    assert not tree.allowed("pip freeze") and tree.allowed("pip list")
+    tree.path = f"{SYSTEM_PATH}:{tree.work}/bin"
+    executable(tree.work / "bin" / "svn")
+    assert not tree.allowed("pip freeze") and tree.allowed("pip show x")

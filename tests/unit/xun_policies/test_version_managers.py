@@ -21,6 +21,9 @@ class Machine:
             "asdf": self.home / ".asdf/shims",
             "mise": self.home / ".local/share/mise/shims",
             "volta": self.home / ".volta/bin",
+            "rye": self.home / ".rye/shims",
+            "aqua": self.home / ".local/share/aquaproj-aqua/bin",
+            "proto": self.home / ".proto/shims",
         }
         for folder in self.managers.values():
             folder.mkdir(parents=True)
@@ -29,6 +32,8 @@ class Machine:
                 (folder / name).chmod(0o755)
         (self.managers["mise"].parent / "installs/node/20.11.0").mkdir(parents=True)
         (self.managers["mise"].parent / "installs/python/3.12.1").mkdir(parents=True)
+        (self.managers["mise"].parent / "installs/npm-prettier/3.0.0").mkdir(parents=True)
+        (self.managers["proto"].parent / "installs/node/20.11.0").mkdir(parents=True)
         (self.managers["volta"].parent / "tools/image/node/18.1.0").mkdir(parents=True)
 
     def judge(self, manager: str, text: str) -> CommandVerdict:
@@ -53,6 +58,26 @@ def machine(tmp_path: Path) -> Machine:
         ("mise", ".tool-versions", "python 3.9.9\n", "fetch and run another version"),
         ("mise", "mise.toml", '[tools]\nruby = "3"\n', "fetch and run another version"),
         ("mise", ".python-version", "3.1\n", "fetch and run another version"),
+        ("mise", "mise.toml", '[tools]\nnode = "20"\n[env]\n_.source = "x.sh"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", "[env]\nA = \"{{ exec(command='touch x') }}\"\n", "run a program of the workspace"),
+        ("mise", "mise.toml", '[env]\nNODE_OPTIONS = "--require x.js"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", '[env]\nPYTHONPATH = "src"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", '[env]\npath = "bin"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", '[hooks]\nenter = "x"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", "[settings]\nquiet = true\n", "run a program of the workspace"),
+        ("mise", "mise.toml", "tools = [\n", "run a program of the workspace"),
+        ("mise", "mise.toml", 'tools.node.version = "20"\ntools.node.postinstall = "x"\n', "run a program of"),
+        ("mise", "mise.toml", 'tools = {node = "21"}\n', "fetch and run another version"),
+        ("mise", "mise.toml", '[tools]\n"npm:prettier" = "4"\n', "fetch and run another version"),
+        ("mise", "mise.toml", '[tools]\nnode = ["20", "22"]\n', "fetch and run another version"),
+        ("mise", ".config/mise/config.toml", '[env]\n_.file = "x.env"\n', "run a program of the workspace"),
+        ("mise", "mise/config.local.toml", '[env]\n_.file = "x.env"\n', "run a program of the workspace"),
+        ("mise", ".config/mise/conf.d/x.toml", "", "run a program of the workspace"),
+        ("mise", ".miserc.toml", 'env = ["x"]\n', "run a program of the workspace"),
+        ("proto", ".prototools", 'node = "22"\n', "fetch and run another version"),
+        ("proto", ".prototools", 'node = "20"\n[plugins]\nnode = "file:x.wasm"\n', "run a program of the workspace"),
+        ("rye", "pyproject.toml", "[project]\n", "fetch and run another version"),
+        ("aqua", ".aqua/aqua.yml", "packages:\n", "fetch and run another version"),
         ("volta", "package.json", '{"volta": {"node": "20.0.0"}}', "fetch and run another version"),
         ("volta", "package.json", '{"volta": {"extends": "../package.json"}}', "fetch and run another version"),
     ],
@@ -60,6 +85,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_what_the_workspace_names_is_asked_about(
     machine: Machine, manager: str, file: str, text: str, said: str
 ) -> None:
+    (machine.work / file).parent.mkdir(parents=True, exist_ok=True)
     (machine.work / file).write_text(text)
     folder = "cd sub && " if file.startswith("sub/") else ""
     verdict = machine.judge(manager, f"{folder}python --version")
@@ -77,6 +103,11 @@ def test_what_the_workspace_names_is_asked_about(
         ("mise", ".tool-versions", "python 3.12\nnode 20.11.0\n"),
         ("mise", "mise.toml", '[tools]\nnode = "20"\npython = "latest"\n\n[env]\nNODE_ENV = "test"\n'),
         ("mise", ".nvmrc", "v20.11.0\n"),
+        ("mise", "mise.toml", '[tools]\n"npm:prettier" = { version = "3", os = ["linux"] }\nnode = ["20", "lts"]\n'),
+        ("mise", "mise.toml", '[env]\nPORT = 80\nAPP_KEY = "x" # {_.x}\n[tasks.x]\nrun = "touch x"\n'),
+        ("proto", ".prototools", 'node = "20"\n'),
+        ("rye", "package.json", '{"name": "x"}'),
+        ("aqua", "mise.toml", '[env]\n_.source = "x"\n'),
         ("volta", "package.json", '{"name": "x", "volta": {"node": "18.1.0"}}'),
         ("volta", "package.json", '{"name": "x"}'),
     ],

@@ -1,0 +1,127 @@
+"""What a granted prefix does not cover: options and settings by which a command runs something else than it says.
+
+A person who grants ``make lint`` reads the target ``lint``, not ``make lint --eval=...``. Source: the manuals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from xun_policies.wordset import wordset
+
+_NODE = "--script-shell --node-options --userconfig --globalconfig --onload-script --shell --prefix --cwd --dir -C"
+_JVM = "-I --init-script -b --build-file -c --settings-file -p --project-dir -g --gradle-user-home --include-build"
+_COMPILER = "-wrapper -fplugin -fpass-plugin -load -specs -B -Xclang"
+_CONFIGURED = "-c --config"
+_RAKE = "-f --rakefile -e --execute -E --execute-continue -p --execute-print -r --require -R --rakelibdir -I --libdir"
+_JEST = "--globalSetup --globalTeardown --setupFiles --setupFilesAfterEnv --transform --resolver --rootDir --projects"
+_GIT = "--exec --exec-path --upload-pack --receive-pack --template --ext-diff --textconv --open-files-in-pager"
+_TABLE = {
+    "ansible-lint": "-r -R --rules-dir",
+    "bazel": "--run_under --workspace_status_command --shell_executable --override_repository --credential_helper",
+    "cargo": "--config -Z -C",
+    "clang": _COMPILER,
+    "cmake": "-P -E -C --toolchain",
+    "ctest": "-S -SP -SE --script --build-and-test",
+    "eslint": f"{_CONFIGURED} --rulesdir --resolve-plugins-relative-to",
+    "gcc": _COMPILER,
+    "git": _GIT,
+    "go": "-exec -toolexec -vettool -overlay -modfile -C -ldflags -gccgoflags",
+    "gradle": _JVM,
+    "jest": f"{_CONFIGURED} {_JEST}",
+    "just": "--shell --shell-arg --set -f --justfile -d --working-directory -c --command --dotenv-path",
+    "make": "--eval -E -f --file --makefile -C --directory -I --include-dir",
+    "mocha": "-r --require --config --loader -n --node-option",
+    "mvn": "-f --file -s --settings -gs --global-settings -t --toolchains",
+    "mypy": "--python-executable",
+    "ninja": "-f -C",
+    "nox": "-f --noxfile",
+    "npm": _NODE,
+    "pnpm": _NODE,
+    "prettier": "--plugin --config",
+    "pre-commit": _CONFIGURED,
+    "pylint": "--load-plugins --init-hook",
+    "rake": _RAKE,
+    "rustc": "-C --codegen -Z",
+    "task": "-t --taskfile -d --dir",
+    "tox": "-c --conf -x --override",
+    "vite": _CONFIGURED,
+    "vitest": f"{_CONFIGURED} --root --globalSetup --runner",
+    "webpack": f"{_CONFIGURED} -r --require",
+    "yarn": _NODE,
+}
+"""Options that name a program, code or a file of such, by command; a short one counts with its value attached, too."""
+_BY_PATH = {
+    "eslint": "-f --format --parser --plugin",
+    "jest": "--reporters --testEnvironment --preset --runner --testRunner --testSequencer",
+    "mocha": "-R --reporter -u --ui",
+    "vitest": "--reporter --environment",
+}
+"""The same, where their value is a path; else it is the name of something that is installed."""
+_SAME = {
+    "bazelisk": "bazel",
+    "c++": "gcc",
+    "cc": "gcc",
+    "clang++": "clang",
+    "g++": "gcc",
+    "gmake": "make",
+    "gradlew": "gradle",
+    "mvnw": "mvn",
+    "yarnpkg": "yarn",
+}
+_ABBREVIATING = wordset("ctest git make mypy nox pre-commit pylint rake tox")
+"""Programs that take a beginning of a long option for all of it."""
+_SETTING = r"[A-Za-z_.][A-Za-z0-9_.-]*[:+?]?:?=[\s\S]*"
+_PLAIN_SETTING = r"(?:V|VERBOSE|DEBUG|Q|CI|NO_COLOR|JOBS|N)=[0-9a-z]*"
+_SET_BY_WORDS = wordset("make just")
+"""Commands that take NAME=VALUE for a variable, which recipes and the choice of the shell are made of."""
+_OWN_ARGUMENTS = wordset("npm pnpm yarn cargo go")
+"""Commands whose words behind ``--`` are for the script or the tests that they run."""
+
+
+def beyond(tokens: Sequence[str], rest: Sequence[str], patterns: Sequence[str] = ()) -> str:
+    """Return the word of *rest* that the granted prefix *tokens* does not cover, "" when it covers them all.
+
+    Of *patterns*, the words that bash makes names of files of, none is covered where a name could be a setting.
+    """
+    name = _known(tokens[0])
+    if patterns and name in _SET_BY_WORDS:
+        return patterns[0]
+    options, by_path = _options(name)
+    for index, word in enumerate(rest):
+        if word == "--" and name in _OWN_ARGUMENTS:
+            break
+        if word[:1] == "-":
+            value = word.partition("=")[2] or (rest[index + 1] if index + 1 < len(rest) else "")
+            leads = re.search(r"[/\\.]", value) is not None
+            if _is_one_of(options, word, name) or (leads and _is_one_of(by_path, word, name)):
+                return word
+        elif name in _SET_BY_WORDS and re.fullmatch(_SETTING, word) and not re.fullmatch(_PLAIN_SETTING, word):
+            return word
+        if name == "mvn" and "exec" in word and (":" in word or word.startswith("-D")):
+            return word
+    return ""
+
+
+@cache
+def _options(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    return wordset(_TABLE.get(name, "")), wordset(_BY_PATH.get(name, ""))
+
+
+def _known(word: str) -> str:
+    """Return the name that the tables know *word* by: without its folder, and without a version."""
+    name = word.rsplit("/", 1)[-1]
+    name = name if name in _TABLE or name in _SAME else name.rstrip("0123456789.-")
+    return _SAME.get(name, name)
+
+
+def _is_one_of(options: frozenset[str], word: str, command: str) -> bool:
+    name = word.partition("=")[0]
+    # Some, as go, take an option with two dashes for the one with one.
+    if name in options or name[1:] in options:
+        return True
+    if word[:2] != "--":
+        return any(word.startswith(one) for one in options if one[:2] != "--")
+    return command in _ABBREVIATING and len(name) > 3 and any(one.startswith(name) for one in options)
