@@ -288,6 +288,7 @@ class ToolPhase:
         try:
             await asyncio.wait({work, stopped}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not stopped.done():
+                scope.given_up = "it passed its time limit"
                 return timed_out(tool, limit or 0.0)
             if not work.done():
                 if tool.is_async or not begun.is_set():

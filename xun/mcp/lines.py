@@ -72,6 +72,34 @@ def messages_of(line: bytes, whole: bool = True) -> list[JSONRPCMessage]:
     return [message for item in items for message in _checked(item)]
 
 
+def requests_of(line: str) -> tuple[list[JSONRPCMessage], list[JSONRPCMessage]]:
+    """Return the messages of a line that is no message as it stands, and the refusals of what is none at all."""
+    from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+    def refusal(number: Any, code: int, why: str) -> JSONRPCMessage:
+        number = number if isinstance(number, str | int) and not isinstance(number, bool) else None
+        return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=why))
+
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return [], [refusal(None, PARSE_ERROR, "This line is no JSON, or nested too deeply.")]
+    good: list[JSONRPCMessage] = []
+    bad: list[JSONRPCMessage] = []
+    for item in data if isinstance(data, list) and data else [data]:
+        number = item.get("id") if isinstance(item, dict) else None
+        try:
+            if _clean(item) != item:
+                bad.append(refusal(number, INVALID_REQUEST, "This request holds half of a character."))
+            else:
+                good.append(jsonrpc_message_adapter.validate_python(item, by_name=False))
+        except RecursionError:
+            bad.append(refusal(number, PARSE_ERROR, "This request is nested too deeply."))
+        except ValueError:
+            bad.append(refusal(number, INVALID_REQUEST, "This is no request of JSON-RPC 2.0."))
+    return good, bad
+
+
 def _checked(item: Any) -> list[JSONRPCMessage]:
     from mcp.types import jsonrpc_message_adapter
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xun._serialize import to_jsonable
 from xun.agent.hooked import call_through_hooks
 from xun.agent.outcome import rendering
+from xun.mcp.requests import Requests
 from xun.mcp.servers import require_mcp
 from xun.tools.exposure import shown
 from xun.tools.images import check_image
@@ -51,8 +52,11 @@ async def aserve_mcp(toolbox: ToolBox, agent: Agent[Any], *, name: str = "xun", 
     from mcp.server.stdio import stdio_server
 
     server = mcp_server(toolbox, agent, name=name, version=version)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    try:
+        async with stdio_server() as (read, write):
+            await server.run(Requests(read, write), write, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client is gone, and with it whoever would want an answer
 
 
 def served(toolbox: ToolBox) -> list[Function]:

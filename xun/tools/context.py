@@ -29,6 +29,7 @@ class CallScope:
         "dry_run",
         "emit",
         "files",
+        "given_up",
         "journal",
         "ledger",
         "lock",
@@ -57,10 +58,15 @@ class CallScope:
         self.turn = turn
         self.run = run
         self.dry_run = False
+        self.given_up: str | None = None
         self.ledger: Ledger | None = None
         self.journal: CallJournal | None = None
         self.files: list[dict[str, Any]] = []
         self.lock = threading.Lock()
+
+    def stopped(self) -> str | None:
+        """Return why the call is to stop: nobody waits for it any more, or its run was cancelled."""
+        return self.given_up or self.cancelled()
 
 
 class ToolCallContext(Generic[T]):
@@ -128,7 +134,7 @@ class ToolCallContext(Generic[T]):
     @property
     def cancelled(self) -> bool:
         """Whether the run was cancelled; `check_cancel` raises then."""
-        return self._scope.cancelled() is not None
+        return self._scope.stopped() is not None
 
     def check_cancel(self) -> None:
         """Return when the run goes on.
@@ -136,7 +142,7 @@ class ToolCallContext(Generic[T]):
         Raises:
             CancelledError: The run was cancelled; let it pass.
         """
-        reason = self._scope.cancelled()
+        reason = self._scope.stopped()
         if reason is not None:
             raise CancelledError(reason)
 

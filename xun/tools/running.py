@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 from xun.result import ErrorInfo, Result
+from xun.tools.context import CallScope
 from xun.tools.function import Function
 
 T = TypeVar("T")
@@ -35,23 +36,37 @@ EXITS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end a process rather than a call."""
 
 
-def run_sync(tool: Function, call: Callable[[], Any], limit: float | None = None) -> Result[Any, Any]:
+def run_sync(
+    tool: Function, call: Callable[[], Any], limit: float | None = None, scope: CallScope | None = None
+) -> Result[Any, Any]:
     """Make the call on this thread; an async tool, or one with a limit of seconds, runs beside it."""
     if tool.is_async or limit is not None:
-        return run_blocking(run_async(tool, call, limit))
+        return run_blocking(run_async(tool, call, limit, scope))
     result: Result[Any, Any] = call()
     return result
 
 
-async def run_async(tool: Function, call: Callable[[], Any], limit: float | None = None) -> Result[Any, Any]:
-    """Make the call without blocking the event loop, within *limit* seconds."""
+async def run_async(
+    tool: Function, call: Callable[[], Any], limit: float | None = None, scope: CallScope | None = None
+) -> Result[Any, Any]:
+    """Make the call without blocking the event loop, within *limit* seconds; *scope* is told when it is given up."""
     work: Any = call() if tool.is_async else in_thread(call)
     try:
         return cast("Result[Any, Any]", await (work if limit is None else asyncio.wait_for(work, limit)))
     except TimeoutError:
+        _give_up(scope, "it passed its time limit")
         return timed_out(tool, limit or 0.0)
+    except asyncio.CancelledError:
+        _give_up(scope, "whoever made the call gave it up")
+        raise
     except ToolExit as exc:
         raise exc.cause from None
+
+
+def _give_up(scope: CallScope | None, why: str) -> None:
+    if scope is not None:
+        # A thread goes on: this is how its tool hears of it.
+        scope.given_up = why
 
 
 async def guarded(call: Callable[[], Any]) -> Any:

@@ -160,19 +160,25 @@ class ToolBox(ToolTable, Guarding, Deferring):
         Raises:
             ToolCallFormatError: The call is wrong (unknown, disabled, malformed, invalid); the tool did not run.
         """
-        tool, call = self.prepare(agent, tool_name, arguments, context)
+        scope = self._scope_of(tool_name)
+        tool, call = self.prepare(agent, tool_name, arguments, context, scope=scope)
         if self.may_ask(agent, tool) and (refused := agent.approve(self, tool, arguments, context)) is not None:
             return refused
-        return run_sync(tool, call, self.timeout if tool.is_plain else self.limit(tool))
+        return run_sync(tool, call, self.timeout if tool.is_plain else self.limit(tool), scope)
 
     async def acall_tool(
         self, agent: Agent[Any], tool_name: str, arguments: dict[str, Any] | str, context: Any = None
     ) -> Result[Any, Any]:
         """The same as `call_tool` for async callers; a sync tool runs in a worker thread."""
-        tool, call = self.prepare(agent, tool_name, arguments, context)
+        scope = self._scope_of(tool_name)
+        tool, call = self.prepare(agent, tool_name, arguments, context, scope=scope)
         if self.may_ask(agent, tool) and (refused := await agent.aapprove(self, tool, arguments, context)) is not None:
             return refused
-        return await run_async(tool, call, self.limit(tool))
+        return await run_async(tool, call, self.limit(tool), scope)
+
+    def _scope_of(self, name: str) -> CallScope | None:
+        tool = self.get(name)
+        return CallScope() if tool is not None and tool.wants_context else None
 
     def prepare(
         self,
