@@ -148,6 +148,8 @@ class UiSettings:
         screen_reader: Never move the cursor, print each line once.
         notify: auto, bell, osc9 or off: how a wait for you is announced.
         notify_when: unfocused or always.
+        title: The title of the window or tab says what the session does.
+        progress: auto, on or off: whether the tab shows that xun works; auto: in terminals that are known to draw it.
         paste_fold_lines: A paste of more lines is shown folded.
         paste_fold_chars: A paste of more characters is shown folded.
         hints: Show hints.
@@ -164,6 +166,8 @@ class UiSettings:
     screen_reader: bool = False
     notify: str = "auto"
     notify_when: str = "unfocused"
+    title: bool = True
+    progress: str = "auto"
     paste_fold_lines: int = 15
     paste_fold_chars: int = 1000
     hints: bool = True
@@ -343,6 +347,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "ui.editing": ("emacs", "vi"),
     "ui.notify": ("auto", "bell", "osc9", "off"),
     "ui.notify_when": ("unfocused", "always"),
+    "ui.progress": ("auto", "on", "off"),
     "ui.theme": ("default", "light-safe", "high-contrast", "mono"),
     "ui.diff": ("auto", "unified", "split"),
 }

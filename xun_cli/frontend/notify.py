@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from xun_cli.render.safe import safe
+
+if TYPE_CHECKING:
+    from xun_cli.frontend.signs import Signs
 
 _ON, _OFF = "\x1b[?1004h", "\x1b[?1004l"
 
@@ -17,22 +21,35 @@ class Notifier:
         when: unfocused or always.
         write: Writes to the terminal at once, as it is.
         reports: Switch the terminal's focus reports on and off here; False where the UI library does it.
+        signs: Title and progress, which begin and end with the reports.
     """
 
-    def __init__(self, how: str, when: str, write: Callable[[str], None], *, reports: bool = True) -> None:
-        self._how, self._when, self._write, self._reports = how, when, write, reports
+    def __init__(
+        self,
+        how: str,
+        when: str,
+        write: Callable[[str], None],
+        *,
+        reports: bool = True,
+        signs: Signs | None = None,
+    ) -> None:
+        self._how, self._when, self._write, self._reports, self._signs = how, when, write, reports, signs
         self._on = False
         self.focused: bool | None = None
         """None until the terminal has reported; then nobody is disturbed."""
 
     def start(self) -> None:
-        """Switch focus reports on."""
+        """Switch focus reports on, and the signs."""
+        if self._signs is not None:
+            self._signs.start()
         if self._reports and self._how != "off" and not self._on:
             self._on = True
             self._write(_ON)
 
     def stop(self) -> None:
-        """Switch focus reports off."""
+        """Switch focus reports off, and the signs."""
+        if self._signs is not None:
+            self._signs.stop()
         if self._on:
             self._on = False
             self._write(_OFF)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xun_cli._version import __version__
+from xun_cli.frontend.threads import in_thread
 from xun_cli.render.safe import safe
 from xun_cli.render.status import Status
 from xun_cli.render.text import ACCENT, BOLD, DIM, PLAIN, Line, cut, cut_left, fitting, line_width
@@ -57,6 +58,19 @@ def _beside(session: Session) -> int:
 
     agents = [session.agent, *getattr(session.agent, "background", ())]
     return sum(task.status == "running" for agent in agents for task in Tasks.among(agent))
+
+
+async def branch_now(folder: Path, *, known: bool) -> str:
+    """Return the branch of *folder*; one that was not *known* is read in the way that loads least."""
+
+    def read() -> str:
+        from xun_cli.vcs import branch, read_branch
+
+        # GitPython takes a tenth of a second to load: not while xun starts.
+        return (branch if known else read_branch)(folder)
+
+    name: str = await in_thread(read)
+    return name
 
 
 def input_mark(draft: str, vi: str = "") -> str:

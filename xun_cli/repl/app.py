@@ -23,8 +23,8 @@ from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
-from xun_cli.frontend.texts import farewell, notes_of, status_of, welcome_lines
-from xun_cli.frontend.threads import in_thread
+from xun_cli.frontend.signs import show_state, signs_for
+from xun_cli.frontend.texts import branch_now, farewell, notes_of, status_of, welcome_lines
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
 from xun_cli.render.text import Line, ansi
@@ -88,7 +88,9 @@ class Repl:
         self._ticking = False
         self.transcript = Transcript(self._columns, clock=clock, animated=settings.ui.animations)
         self.conversation = carried.conversation
-        self.notifier = Notifier(settings.ui.notify, settings.ui.notify_when, self._write)
+        ui = settings.ui
+        self._signs = signs_for(ui.title, ui.progress, os.environ, self._write, clock)
+        self.notifier = Notifier(ui.notify, ui.notify_when, self._write, signs=self._signs)
         self.composer = self._make_composer()
         self.overlays = Overlays(
             self._output,
@@ -261,6 +263,7 @@ class Repl:
     def refresh(self) -> None:
         """Draw soon, and keep drawing while something moves."""
         self.app.invalidate()
+        show_state(self._signs, self.conversation, self.transcript, self.dialog, self._options.cwd)
         if not self._ticking and self._moves():
             self._ticking = True
             self.conversation.spawn(self._tick())
@@ -353,17 +356,11 @@ class Repl:
         try:
             while self._moves():
                 await asyncio.sleep(FRAME if self._settings.ui.animations and not self.overlays.open else 1.0)
-                self.app.invalidate()
+                self.refresh()
         finally:
             self._ticking = False
-        self.app.invalidate()
+        self.refresh()
 
     async def _read_branch(self) -> None:
-        def read() -> str:
-            from xun_cli.vcs import branch, read_branch
-
-            # GitPython takes a tenth of a second to load: not while xun starts.
-            return (branch if self._branch else read_branch)(self._options.cwd)
-
-        self._branch = await in_thread(read)
+        self._branch = await branch_now(self._options.cwd, known=bool(self._branch))
         self.refresh()

@@ -176,12 +176,14 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     @contextmanager
     def given_back(self) -> Iterator[None]:
         """Give the terminal back in its ordinary modes within the block; nothing is drawn meanwhile."""
+        self.face.notifier.stop()
         self.lent = True
         try:
             with self.batch_update(), self.suspend():
                 yield
         finally:
             self.lent = False
+            self.face.notifier.start()
 
     async def lend(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Give the terminal to *work*, such as an editor."""

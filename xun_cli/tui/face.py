@@ -14,8 +14,8 @@ from xun_cli.frontend.dialog import Dialog, DialogViews
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Switch
 from xun_cli.frontend.paths import PathOffers
-from xun_cli.frontend.texts import farewell, welcome_lines
-from xun_cli.frontend.threads import in_thread
+from xun_cli.frontend.signs import show_state, signs_for
+from xun_cli.frontend.texts import branch_now, farewell, welcome_lines
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
 from xun_cli.render.text import Line, ansi
@@ -70,7 +70,8 @@ class Face:
         self.transcript = self._new_transcript(self._columns)
         self.hint = Hint(clock, self.refresh)
         ui, self.hints = settings.ui, settings.ui.hints
-        self.notifier = Notifier(ui.notify, ui.notify_when, app.write_raw, reports=False)
+        self._signs = signs_for(ui.title, ui.progress, os.environ, app.write_raw, clock)
+        self.notifier = Notifier(ui.notify, ui.notify_when, app.write_raw, reports=False, signs=self._signs)
         self.overlay = Overlay(app, self.refresh)
         self.views = Viewing(self, self.overlay, self.conversation, settings)
         self.dialog = Dialog(
@@ -109,6 +110,7 @@ class Face:
 
     def drawn(self) -> None:
         """Go on once the first frame is on the screen: attach to the conversation, or start it."""
+        self.notifier.start()
         self.conversation.attach(self, self.transcript, self._columns, seen=self.conversation.journal.last)
         self.conversation.view_of, self.conversation.edited = self.doing.view_of, self.views.edited
         session = self.conversation.session
@@ -194,6 +196,7 @@ class Face:
     def leave(self, outcome: int | Switch) -> None:
         """End the application; widgets are touched no more, the journal keeps what is missed."""
         if self._alive:
+            self.notifier.stop()
             self._alive = False
             self._app.exit(outcome)
 
@@ -333,15 +336,10 @@ class Face:
             if self._app.painter.use(theme_for(self._settings.ui.theme, os.environ)):
                 self._app.repaint()
             self.drawing.paint()
+            show_state(self._signs, self.conversation, self.transcript, self.dialog, self._options.cwd)
 
     async def _read_branch(self) -> None:
-        def read() -> str:
-            from xun_cli.vcs import branch, read_branch
-
-            # GitPython takes a tenth of a second to load: not while xun starts.
-            return (branch if self.branch else read_branch)(self._options.cwd)
-
-        self.branch = await in_thread(read)
+        self.branch = await branch_now(self._options.cwd, known=bool(self.branch))
         self.refresh()
 
     def _columns(self) -> int:
