@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from xun.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelUnreachable
+from xun.errors import ConfigError, ContextOverflow, ModelError, ModelReplyInvalid, ModelUnreachable
 from xun.messages import ModelReply
 from xun.models.base import ModelEvent, ModelRequest
 from xun.models.catalog import first_chat_model, known_limits, model_names
@@ -211,9 +211,7 @@ class OpenAIModel:
             max_retries=0,
             timeout=timeout,
             default_headers={name: value.reveal() for name, value in self._headers.items()},
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False, timeout=timeout, verify=not plain, trust_env=not plain
-            ),
+            http_client=_transport(timeout, plain),
         )
         # Loads the package's resources, which it does lazily.
         _ = client.chat.completions.with_streaming_response, client.models.with_raw_response
@@ -349,10 +347,36 @@ class OpenAIModel:
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             hint = "; if the certificate is your own, name its file in SSL_CERT_FILE"
             return ModelUnreachable(f"{self.base_url} is not trusted: {reason}{hint}", retryable=False)
+        if "WRONG_VERSION_NUMBER" in reason:
+            hint = f"; it seems to speak plain http: {self.base_url.replace('https:', 'http:', 1)}"
+            return ModelUnreachable(f"{self.base_url} can't be reached: {reason}{hint}", retryable=False)
         hint = "; is the server running?" if is_loopback(host_of(self.base_url)) else "; check the network and base_url"
         if proxy := proxy_of(self.base_url):
             hint = f"; the environment names the proxy {proxy}: check it, or add the host to NO_PROXY"
         return ModelUnreachable(f"{self.base_url} can't be reached: {reason}{hint}")
+
+
+def _transport(timeout: Any, plain: bool) -> Any:
+    """Return the HTTP client of the `openai` package.
+
+    Raises:
+        ConfigError: A proxy or a certificate file that the environment names can't be used.
+    """
+    import openai
+
+    unusable: tuple[type[Exception], ...] = (OSError, ValueError, _http_package().InvalidURL)
+    try:
+        return openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, timeout=timeout, verify=not plain, trust_env=not plain
+        )
+    except ImportError:
+        reason = "a SOCKS proxy needs the package socksio (pip install socksio)"
+    except unusable as exc:
+        reason = redact(f"{exc}", ())
+    raise ConfigError(
+        f"The environment's proxy or certificates can't be used: {reason}; see HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and "
+        "SSL_CERT_FILE"
+    )
 
 
 def _key(given: str | None) -> Secret:
@@ -372,10 +396,15 @@ def _broken_connections() -> tuple[type[Exception], ...]:
     The `openai` package changed its transport between major versions; the one that it loaded counts.
     """
     import ssl
-    import sys
 
     import anyio
 
-    transport: Any = sys.modules.get("httpx2") or sys.modules["httpx"]
+    transport = _http_package()
     lost = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ssl.SSLError, OSError)
     return (transport.HTTPError, transport.StreamError, *lost)
+
+
+def _http_package() -> Any:
+    import sys
+
+    return sys.modules.get("httpx2") or sys.modules["httpx"]

@@ -147,6 +147,22 @@ async def test_a_proxy_of_the_environment_gets_no_loopback_request(monkeypatch):
         assert (await play(model))[-1].text == "x"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [
+        ("ALL_PROXY", "socks5://user:hunter2@127.0.0.1:1", "socksio"),
+        ("HTTPS_PROXY", "ftp://user:hunter2@127.0.0.1", "scheme"),
+        ("HTTPS_PROXY", "http://[::1", "port"),
+        ("SSL_CERT_FILE", "no-such-file.pem", "No such file"),
+    ],
+)
+async def test_an_environment_that_no_client_takes_is_said_in_one_sentence(monkeypatch, name, value, word):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=word) as caught:
+        await play(OpenAIModel("m", base_url="https://host.example/v1", api_key=KEY))
+    assert name in str(caught.value) and "hunter2" not in str(caught.value)
+
+
 async def test_one_connection_serves_many_requests():
     async with model_of(*[{"text": "x"}] * 5) as model:
         for _ in range(5):
