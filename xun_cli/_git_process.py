@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from xun_policies.paths import programs
+
 _FLAGS = (
     "--no-pager",
     "--no-optional-locks",
@@ -39,21 +41,8 @@ def find_program(name: str, avoid: Path) -> str | None:
 
     Never one in a folder that PATH names relatively, nor one in *avoid* or in a repository around it.
     """
-    path = os.environ.get("PATH", "").split(os.pathsep) + list(_FOLDERS)
-    inside = _outermost(avoid)
-    for folder in path:
-        if not os.path.isabs(folder):
-            continue
-        program = os.path.join(folder, name)
-        real = os.path.realpath(program)
-        if (
-            os.path.isfile(real)
-            and os.access(real, os.X_OK)
-            and not _below(real, inside)
-            and not _below(folder, inside)
-        ):
-            return program
-    return None
+    path = os.pathsep.join([os.environ.get("PATH", ""), *_FOLDERS])
+    return programs.find_program(name, [_outermost(avoid)], path)
 
 
 def run_git(
@@ -111,10 +100,6 @@ def _outermost(folder: Path) -> str:
     real = Path(os.path.realpath(folder))
     around = [parent for parent in real.parents if parent.parent != parent and os.path.lexists(parent / ".git")]
     return str(around[-1] if around else real)
-
-
-def _below(path: str, folder: str) -> bool:
-    return os.path.commonpath([os.path.realpath(path), folder]) == folder
 
 
 def _environment(git_dir: Path, work_tree: Path, own_config: bool) -> dict[str, str]:

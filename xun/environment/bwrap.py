@@ -19,8 +19,10 @@ from xun.environment.local import argument_vector
 from xun.environment.mounts import Inside, arguments, readable_folders
 from xun.environment.processes import ProcessTable
 from xun.environment.proof import forbidden_file
-from xun.environment.shield import Shield, find_program, secret_paths, service_sockets, within
+from xun.environment.shield import Shield, secret_paths, service_sockets
 from xun.environment.tags import TAG
+from xun_policies.paths.programs import find_program
+from xun_policies.paths.real import within
 from xun_policies.paths.tempdir import TempDir
 
 _TEST_SECONDS = 10.0

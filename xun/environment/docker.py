@@ -16,8 +16,9 @@ from xun.environment.container import ASK_SECONDS, Container
 from xun.environment.files import WorkspaceFiles
 from xun.environment.local import argument_vector
 from xun.environment.processes import LocalProcess, ProcessTable
-from xun.environment.shield import Shield, find_program
+from xun.environment.shield import Shield
 from xun.environment.tags import TAG
+from xun_policies.paths.programs import find_program
 from xun_policies.shell.environment import child_environment
 from xun_policies.workspace import Workspace
 

@@ -24,8 +24,9 @@ from xun.environment.confinement import OFFLINE, READ_ONLY, View
 from xun.environment.local import argument_vector
 from xun.environment.processes import ProcessTable
 from xun.environment.proof import forbidden_file
-from xun.environment.shield import secret_paths, within
+from xun.environment.shield import secret_paths
 from xun.environment.tags import TAG
+from xun_policies.paths.real import within
 from xun_policies.paths.tempdir import TempDir
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446

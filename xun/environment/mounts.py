@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xun.environment.confinement import READ_ONLY, View
-from xun.environment.shield import Pin, within
+from xun.environment.shield import Pin
+from xun_policies.paths.real import within
 
 _MASKED = ("/tmp", "/var/tmp", "/run")
 """Folders of the machine that the inside does not have: sockets of services can be used through a read-only mount."""

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from xun.environment.shield import within
+from xun_policies.paths.real import within
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Iterable, Mapping
@@ -226,22 +225,3 @@ def _is_socket(path: str) -> bool:
         return stat.S_ISSOCK(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def find_program(name: str, roots: Iterable[str]) -> str | None:
-    """Return the absolute path of *name* on PATH, never one from a folder that the agent may write to."""
-    inside = tuple(root for root in roots if root != "/")  # else no program were left
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        if not os.path.isabs(folder):
-            continue
-        found = shutil.which(name, path=folder)
-        if found is None:
-            continue
-        if not any(within(path, root) for path in (found, os.path.realpath(found)) for root in inside):
-            return found
-    return None
-
-
-def within(path: str, root: str) -> bool:
-    """Tell whether *path* is *root* or below it."""
-    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -6,6 +6,8 @@ import os
 import shutil
 from collections.abc import Mapping
 
+from xun_policies.paths.programs import find_program
+
 
 def own_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Return the absolute path of *name* by the PATH of *environ*; None when there is none.
@@ -15,18 +17,9 @@ def own_program(name: str, environ: Mapping[str, str]) -> str | None:
     """
     if os.path.isabs(name):
         return shutil.which(name)
-    if os.path.dirname(name):
-        return None
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:
         here = ""
-    for folder in environ.get("PATH", os.environ.get("PATH", os.defpath)).split(os.pathsep):
-        found = shutil.which(name, path=folder) if os.path.isabs(folder) else None
-        if found is not None and not any(_within(path, here) for path in (found, os.path.realpath(found))):
-            return found
-    return None
-
-
-def _within(path: str, folder: str) -> bool:
-    return folder not in ("", "/") and path.startswith(folder + os.sep)
+    path = environ.get("PATH", os.environ.get("PATH", os.defpath))
+    return find_program(name, [here] if here else [], path)

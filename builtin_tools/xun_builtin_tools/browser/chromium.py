@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 
 from xun.errors import ToolError
+from xun_policies.paths.programs import find_program, leads_into
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """Programs that are looked for in PATH, in this order."""
@@ -43,12 +43,10 @@ def find(environment: Mapping[str, str], roots: Sequence[str], bundled: str = ""
     named = environment.get("CHROME", "")
     if named and os.path.isabs(named) and _runs(named, roots):
         return named
-    folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
     for name in NAMES:
-        for folder in folders:
-            found = shutil.which(name, path=folder)
-            if found and _runs(found, roots):
-                return found
+        found = find_program(name, roots, environment.get("PATH", ""))
+        if found is not None:
+            return found
     for path in (_APPLICATION, bundled):
         if path and _runs(path, roots):
             return path
@@ -59,13 +57,7 @@ def find(environment: Mapping[str, str], roots: Sequence[str], bundled: str = ""
 
 
 def _runs(path: str, roots: Sequence[str]) -> bool:
-    if not (os.path.isfile(path) and os.access(path, os.X_OK)):
-        return False
-    return not any(_below(place, root) for place in (os.path.abspath(path), os.path.realpath(path)) for root in roots)
-
-
-def _below(path: str, root: str) -> bool:
-    return path.startswith(root.rstrip(os.sep) + os.sep)
+    return os.path.isfile(path) and os.access(path, os.X_OK) and not leads_into(path, roots)
 
 
 def wants_sandbox() -> bool:

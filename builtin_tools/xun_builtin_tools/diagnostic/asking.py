@@ -17,11 +17,11 @@ from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.diagnostic.after_write import KEY
-from xun_builtin_tools.diagnostic.programs import find_program
 from xun_builtin_tools.diagnostic.server import Finding, LanguageServer, worst_first
 from xun_builtin_tools.diagnostic.watching import Look
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.state import EditState
+from xun_builtin_tools.programs import find_checker
 from xun_policies.errors import PathOutsideWorkspace
 from xun_policies.paths.names import shown_name
 from xun_policies.shell.environment import child_environment
@@ -206,11 +206,8 @@ def _called(ctx: ToolCallContext[Any], program: str) -> str:
 def _find(ctx: ToolCallContext[Any]) -> tuple[str, tuple[str, ...]]:
     workspace = ctx.agent.workspace
 
-    def inside(place: str) -> bool:
-        return workspace.resolve(place, raise_on_invalid=False).valid
-
     for name, *arguments in SERVERS:
-        found = find_program(name, inside)
+        found = find_checker(name, workspace.roots)
         if found is not None:
             return found, tuple(arguments)
     for name, *_ in SERVERS:

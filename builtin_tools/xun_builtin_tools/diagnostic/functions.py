@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
-from xun_builtin_tools.diagnostic.programs import find_program, run
 from xun_builtin_tools.diagnostic.syntax import CHECKS, Fault, Source, find_fault, language_of
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import missing
+from xun_builtin_tools.programs import find_checker, run
 from xun_policies.shell.environment import child_environment
 
 if TYPE_CHECKING:
@@ -113,9 +113,6 @@ def _source(ctx: ToolCallContext[Any], path: str) -> tuple[ResolvedPath, Source]
         raise edit_error("is_dir" if state.kind == "dir" else "io", f"{resolved.display} is no file that can be read.")
     environment = child_environment(os.environ, {}, ctx.agent.config.command_env)
 
-    def inside(place: str) -> bool:
-        return workspace.resolve(place, raise_on_invalid=False).valid
-
     return resolved, Source(
-        resolved.path.name, state.data, environment, lambda name: find_program(name, inside), ctx.check_cancel
+        resolved.path.name, state.data, environment, lambda name: find_checker(name, workspace.roots), ctx.check_cancel
     )

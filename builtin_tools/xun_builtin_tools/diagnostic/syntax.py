@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from xun.errors import ToolError
-from xun_builtin_tools.diagnostic.programs import run
+from xun_builtin_tools.programs import run
 
 YAML_LIMIT = 2_000_000
 """Bytes of YAML that are checked: its parser is slow."""

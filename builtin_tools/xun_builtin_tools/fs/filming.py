@@ -14,11 +14,11 @@ from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun.tools.images import MAX_IMAGE_BYTES, defer_tool_image, media_type
-from xun_builtin_tools.diagnostic.programs import find_program, run_bytes
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import missing
 from xun_builtin_tools.fs.picture_header import read_header
 from xun_builtin_tools.fs.picturing import LONG_SIDE, MAX_PIXELS, fitting_image
+from xun_builtin_tools.programs import find_checker, run_bytes
 from xun_policies.shell.environment import child_environment
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _of_video(
     if size > MAX_VIDEO:
         raise edit_error("io", f"{resolved.display} has {size:,} bytes; {MAX_VIDEO:,} is the limit for a video.")
     workspace = ctx.agent.workspace
-    ffmpeg = find_program("ffmpeg", lambda place: workspace.resolve(place, raise_on_invalid=False).valid)
+    ffmpeg = find_checker("ffmpeg", workspace.roots)
     if ffmpeg is None:
         raise ToolError(
             f"{resolved.display} is a video, for which ffmpeg is needed: there is none on PATH outside the workspace."

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from itertools import pairwise
 
+from xun_policies.paths.real import within
 from xun_policies.wordset import wordset
 
 PROTECTED_FOLDERS = wordset(
@@ -77,7 +78,7 @@ def is_protected(path: str, root: str) -> bool:
 
 def _in_git_folder(path: str, root: str) -> bool:
     pointed = _pointed_git_folder(root)
-    if pointed is not None and (path == pointed or path.startswith(pointed + os.sep)):
+    if pointed is not None and within(path, pointed):
         return True
     folder = path
     while True:

@@ -53,6 +53,11 @@ class RealPath:
     exists: bool
 
 
+def within(path: str, root: str) -> bool:
+    """Tell whether the canonical *path* is the canonical folder *root*, or below it."""
+    return path == root or path.startswith(root if root.endswith("/") else f"{root}/")
+
+
 def escape_display(text: str) -> str:
     """Return *text* with control, bidirectional, invisible and surrogate characters as escapes."""
     if text.isascii() and text.isprintable():

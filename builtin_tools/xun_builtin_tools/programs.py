@@ -1,15 +1,18 @@
-"""Programs that check a text: found outside the workspace, given the text on standard input, bounded in time."""
+"""Programs that read a text or a file for a tool: found outside the workspace, given it as input, bounded in time."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xun.errors import ToolError
+from xun_policies.paths.programs import find_program
 
 SECONDS = 30.0
 """The longest that a check may take."""
@@ -26,20 +29,14 @@ class Ended:
     errors: str
 
 
-def find_program(name: str, inside: Callable[[str], bool]) -> str | None:
-    """Return the absolute path of a program of PATH, or of the folder of this Python; None when there is none.
+def find_checker(name: str, roots: Sequence[str]) -> str | None:
+    """Return the real path of a program of PATH, or of the folder of this Python; None when there is none.
 
-    Relative folders and those of the workspace do not count: a project must not bring its own.
+    One of *roots*, the folders of the workspace, does not count: a project must not bring its own.
     """
-    file = f"{name}.exe" if os.name == "nt" else name
-    for folder in [*os.environ.get("PATH", "").split(os.pathsep), os.path.dirname(sys.executable)]:
-        place = os.path.join(folder, file)
-        if not os.path.isabs(folder) or not os.path.isfile(place) or not os.access(place, os.X_OK):
-            continue
-        real = os.path.realpath(place)
-        if not inside(real) and not inside(os.path.realpath(folder)):
-            return real
-    return None
+    path = os.pathsep.join([os.environ.get("PATH", ""), os.path.dirname(sys.executable)])
+    found = find_program(name, roots, path)
+    return None if found is None else os.path.realpath(found)
 
 
 def run(
@@ -63,12 +60,18 @@ def run_bytes(
     folder: str = "/",
 ) -> tuple[int, bytes, bytes]:
     """As `run`, but its output and error output come as bytes; *source* may be the descriptor of a file."""
+    if not isinstance(source, int):
+        # A file and no pipe: communicate() forgets the rest of its input once it was interrupted by its timeout.
+        with tempfile.TemporaryFile() as file:
+            file.write(source)
+            file.seek(0)
+            return run_bytes(arguments, file.fileno(), environment, check, folder)
     try:
         process = subprocess.Popen(
             arguments,
             cwd=folder,
             env=dict(environment),
-            stdin=source if isinstance(source, int) else subprocess.PIPE,
+            stdin=source,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -78,13 +81,10 @@ def run_bytes(
     end = time.monotonic() + SECONDS
     with process:
         try:
-            rest = None if isinstance(source, int) else source
             while True:
-                try:
-                    output, errors = process.communicate(rest, timeout=_POLL_SECONDS)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    output, errors = process.communicate(timeout=_POLL_SECONDS)
                     break
-                except subprocess.TimeoutExpired:
-                    rest = None
                 check()
                 if time.monotonic() > end:
                     raise ToolError(f"The check took more than {SECONDS:g} seconds, so it was ended.")
