@@ -99,6 +99,7 @@ class Composer:
         self._rules = [rule for found in defaults.rules().values() for rule in found]
         self._decks: dict[str, list[tuple[str, str]]] = {}
         self._deck: list[Rule] = []
+        self._readers: list[str] = []
         self._own: dict[str, Callable[[], list[str]]] = {
             "find": self._find,
             "sed": self._sed,
@@ -371,7 +372,8 @@ class Composer:
         return words
 
     def _executed(self) -> list[str]:
-        name = self.chance.choice(sorted(_FIND_RUNS))
+        self._readers = self._readers or sorted(_FIND_RUNS)
+        name = self._readers.pop()
         self._count(f"exec {name}")
         rule = defaults.find((name,))
         assert rule is not None

@@ -25,7 +25,9 @@ INERT_VARIABLES = wordset(
 
 _INERT_VALUE = r"[A-Za-z0-9_.,@+-]*"
 _ZONE = r"(?:[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*)?"
-_LOCALE = r"(?:C|POSIX|[A-Za-z]{2,3}(?:_[A-Za-z]{2})?)?(?:\.(?:UTF-8|utf-8|utf8|UTF8))?"
+_LOCALE = r"(?:C|POSIX|(?!zh|ja|ko)[A-Za-z]{2,3}(?:_[A-Za-z]{2})?|(?:C|[A-Za-z]{2,3}(?:_[A-Za-z]{2})?)\.(?i:UTF-?8))?"
+"""Without a character set the system chooses one: that of zh_TW is Big5, in which the ``\\`` of a script may be the
+second half of a letter, so that sed ends a part of it elsewhere."""
 
 _FIXED: Mapping[str, str] = {
     "PAGER": "cat",
@@ -46,8 +48,8 @@ _FIXED: Mapping[str, str] = {
 
 def is_inert(name: str, value: str) -> bool:
     """Tell whether setting *name* to *value* for one command changes only how it prints."""
-    if name not in INERT_VARIABLES:
-        return False
+    if name not in INERT_VARIABLES or (name == "LC_ALL" and not value):
+        return False  # emptied, it lets a LANG count that was kept out of the way
     pattern = _ZONE if name == "TZ" else _LOCALE if name in ("LANG", "LC_ALL") else _INERT_VALUE
     return re.fullmatch(pattern, value) is not None
 

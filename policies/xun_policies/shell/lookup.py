@@ -96,7 +96,7 @@ class Lookup:
                 info = os.stat(file)
             except OSError:
                 continue
-            if not stat_bits.S_ISREG(info.st_mode) or not info.st_mode & 0o111:
+            if not stat_bits.S_ISREG(info.st_mode) or not info.st_mode & 0o111 or not os.access(file, os.X_OK):
                 continue
             real = real_path(file)
             self._suspects[name] = file

@@ -330,3 +330,15 @@ def test_pip_freeze_may_run_what_is_on_path(tree: Tree) -> None:
     tree.path = f"{SYSTEM_PATH}:{tree.work}/bin"
     executable(tree.work / "bin" / "svn")
     assert not tree.allowed("pip freeze") and tree.allowed("pip show x")
+
+
+def test_a_file_that_this_user_may_not_run_is_passed_by(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tree.other / "rg"
+    executable(closed)
+    executable(tree.work / "bin" / "rg")
+    tree.path = f"{tree.other}:{tree.work}/bin"
+    assert tree.allowed("rg x")
+    # Root may run whatever anybody may, so that only the answer of the system can tell.
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(closed))
+    tree.policy = PolicyState()
+    assert not tree.allowed("rg x")
