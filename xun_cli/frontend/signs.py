@@ -31,11 +31,11 @@ AGAIN = 10.0
 _MARKS: Mapping[State, str] = {"idle": "", "working": "● ", "waiting": "▲ "}
 # ConEmu's sequence, which the others took over: 3 is progress of unknown length, 4 paused, 0 none.
 _PROGRESS: Mapping[State, str] = {
-    "idle": "\x1b]9;4;0\x07",
-    "working": "\x1b]9;4;3\x07",
-    "waiting": "\x1b]9;4;4;100\x07",
+    "idle": "\x1b]9;4;0\x1b\\",
+    "working": "\x1b]9;4;3\x1b\\",
+    "waiting": "\x1b]9;4;4;100\x1b\\",
 }
-_KEEP, _GIVE_BACK = "\x1b[22;0t", "\x1b]0;\x07\x1b[23;0t"
+_KEEP, _GIVE_BACK = "\x1b[22;0t", "\x1b]0;\x1b\\\x1b[23;0t"
 """Keep the present title on the terminal's stack; take it from there, or leave none where there is no stack."""
 
 _SHOW_PROGRESS = frozenset({"ghostty", "WezTerm"})
@@ -84,7 +84,7 @@ class Signs:
         before, now = self._shown, (name, state)
         self._shown = now
         if self._title and before != now:
-            self._write(f"\x1b]0;{_MARKS[state]}{cut(safe(name, multiline=False), TITLE)}\x07")
+            self._write(f"\x1b]0;{_MARKS[state]}{cut(safe(name, multiline=False), TITLE)}\x1b\\")
         # A terminal that was never told of progress need not hear that there is none.
         changed = state != (before[1] if before is not None else "idle")
         again = state != "idle" and self._clock() - self._written_at >= AGAIN

@@ -11,7 +11,7 @@ import pytest
 from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.signs import AGAIN, Signs, show_state, shows_progress, signs_for
 
-KEEP, BACK = "\x1b[22;0t", "\x1b]0;\x07\x1b[23;0t"
+KEEP, BACK = "\x1b[22;0t", "\x1b]0;\x1b\\\x1b[23;0t"
 
 
 class Line:
@@ -38,7 +38,7 @@ def test_the_title_follows_the_state_and_the_former_one_comes_back() -> None:
     signs.start()
     for state, title in (("idle", "proj"), ("working", "● proj"), ("waiting", "▲ proj"), ("working", "● proj")):
         signs.show("proj", state)  # type: ignore[arg-type]
-        assert line.taken().removeprefix(KEEP) == f"\x1b]0;{title}\x07"
+        assert line.taken().removeprefix(KEEP) == f"\x1b]0;{title}\x1b\\"
         signs.show("proj", state)  # type: ignore[arg-type]
         assert line.taken() == ""
     signs.stop()
@@ -48,7 +48,7 @@ def test_the_title_follows_the_state_and_the_former_one_comes_back() -> None:
     assert line.taken() == ""
     signs.start()
     signs.show("proj", "working")
-    assert line.taken() == f"{KEEP}\x1b]0;● proj\x07"
+    assert line.taken() == f"{KEEP}\x1b]0;● proj\x1b\\"
 
 
 def test_progress_is_repeated_while_it_lasts_and_taken_back() -> None:
@@ -58,23 +58,23 @@ def test_progress_is_repeated_while_it_lasts_and_taken_back() -> None:
     signs.show("proj", "idle")
     assert line.taken() == ""
     signs.show("proj", "working")
-    assert line.taken() == "\x1b]9;4;3\x07"
+    assert line.taken() == "\x1b]9;4;3\x1b\\"
     line.now = AGAIN - 0.1
     signs.show("proj", "working")
     assert line.taken() == ""
     line.now = AGAIN
     signs.show("proj", "working")
-    assert line.taken() == "\x1b]9;4;3\x07"
+    assert line.taken() == "\x1b]9;4;3\x1b\\"
     signs.show("proj", "waiting")
-    assert line.taken() == "\x1b]9;4;4;100\x07"
+    assert line.taken() == "\x1b]9;4;4;100\x1b\\"
     signs.show("proj", "idle")
     line.now = 9 * AGAIN
     signs.show("proj", "idle")
-    assert line.taken() == "\x1b]9;4;0\x07"
+    assert line.taken() == "\x1b]9;4;0\x1b\\"
     signs.show("proj", "working")
     line.taken()
     signs.stop()
-    assert line.taken() == "\x1b]9;4;0\x07"
+    assert line.taken() == "\x1b]9;4;0\x1b\\"
 
 
 def test_a_name_cannot_end_the_title() -> None:
@@ -82,7 +82,7 @@ def test_a_name_cannot_end_the_title() -> None:
     signs = line.signs()
     signs.start()
     signs.show("a\x07b\x1b]52;c;eA==\x07\u202e" + "x" * 200, "idle")
-    body = line.taken().removeprefix(f"{KEEP}\x1b]0;").removesuffix("\x07")
+    body = line.taken().removeprefix(f"{KEEP}\x1b]0;").removesuffix("\x1b\\")
     assert body.isprintable() and len(body) <= 60
 
 
@@ -138,4 +138,4 @@ def test_the_state_of_a_conversation(name: str, question: bool, running: bool, t
     transcript: Any = SimpleNamespace(running=running)
     dialog: Any = SimpleNamespace(open=question)
     show_state(signs, conversation, transcript, dialog, Path("/x/proj"))
-    assert line.taken() == f"\x1b]0;{title}\x07"
+    assert line.taken() == f"\x1b]0;{title}\x1b\\"
