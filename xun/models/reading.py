@@ -19,6 +19,9 @@ from xun.models.sse import EVENT_LIMIT, EventParser, ServerEvent
 ANSWER_LIMIT = 8 * EVENT_LIMIT
 """The longest answer that is taken, in bytes of its stream: beyond it a model repeats itself for ever."""
 
+SHARE_SECONDS = 0.02
+"""How long pieces that come without a wait are read before the rest of the loop has its turn: keys, a cancellation."""
+
 DRAIN_SECONDS = 0.1
 """How long to wait for the end of the HTTP answer after [DONE], so that the connection can be used again."""
 
@@ -57,8 +60,12 @@ class AnswerReader:
             ModelError: The server reported an error in the stream.
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._idle
+        turn = clock()
+        deadline = turn + self._idle
         while not self._done:
+            if clock() - turn > SHARE_SECONDS:
+                await asyncio.sleep(0)
+                turn = clock()
             piece = await self._next(data, deadline)
             chunks = self._end() if piece is None else self._take(piece)
             for chunk in chunks:

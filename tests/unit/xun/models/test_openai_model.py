@@ -26,7 +26,8 @@ from xun.errors import (
 from xun.messages import Image, Message, ToolCall
 from xun.models import OpenAIModel
 from xun.models.base import ModelRequest, Retrying, TextDelta
-from xun.models.faults import Secret
+from xun.models.faults import Endpoint, Secret
+from xun.models.reading import AnswerReader
 from xun.models.retry import RetryPolicy, stream_with_retry
 
 KEY = "sk-proj-Zx81kQpLmN0aBcDeFgHiJkLmNoPqRsTuVw9731"
@@ -641,3 +642,23 @@ def test_the_package_is_loaded_at_the_first_request_only():
         [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{code}"], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_pieces_that_come_without_a_wait_leave_the_loop_its_turn():
+    turns = 0
+
+    async def ticking():
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async def pieces():
+        for _ in range(8000):
+            yield b'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
+
+    ticker = asyncio.create_task(ticking())
+    with pytest.raises(ModelReplyInvalid):
+        _ = [event async for event in AnswerReader(Endpoint("http://host"), idle=60).read(pieces())]
+    ticker.cancel()
+    assert turns > 3
