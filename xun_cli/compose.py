@@ -20,7 +20,7 @@ from xun.environment.tags import end_orphans
 from xun.errors import ConfigError
 from xun.events import Notice
 from xun.tools.attr import tool_attr
-from xun.tools.groups import GROUPS
+from xun.tools.groups import USUAL
 from xun.tools.toolbox import ToolBox
 from xun_builtin_tools.edit.state import EditState
 from xun_cli import system_prompt
@@ -135,7 +135,7 @@ def _agent(
     options: StartOptions, settings: Settings, places: Places, model: ChatModel
 ) -> tuple[Agent[Any], Extensions]:
     workspace = _workspace(options, settings)
-    hooks = SessionHooks(HookSettings() if settings.safe else settings.hooks, options.cwd)
+    hooks = SessionHooks(HookSettings() if settings.safe else settings.hooks, options.cwd, settings.bash.shell)
     toolbox = build_toolbox(settings, hooks.make_child if hooks.any else None)
     extensions = Extensions.load(settings, places, toolbox, hooks, options.cwd)
     agent: Agent[Any] = Agent(model=model, toolbox=toolbox, workspace=workspace, config=_config(options, settings))
@@ -169,7 +169,12 @@ def _keep_undo(agent: Agent[Any], store: SessionStore) -> None:
 
 def build_toolbox(settings: Settings, make_child: Callable[[Any], Any] | None = None) -> ToolBox:
     """Return the built-in tools as the settings want them; *make_child* makes the sub-agents."""
-    box = ToolBox().with_defaults(*GROUPS).with_subagent_provider(make_child)
+    groups = settings.tools.groups or USUAL
+    box = ToolBox()
+    if named := [group for group in groups if group != "agents"]:
+        box.with_defaults(*named)
+    if "agents" in groups:
+        box.with_subagent_provider(make_child)
     if settings.bash.timeout != DEFAULT_BASH_TIMEOUT and box.get("bash") is not None:
         from xun_builtin_tools.cmd.bash import bash
 
@@ -187,7 +192,12 @@ def build_toolbox(settings: Settings, make_child: Callable[[Any], Any] | None = 
 def _workspace(options: StartOptions, settings: Settings) -> Workspace:
     extra = [*settings.workspace.add_dirs, *options.add_dirs]
     try:
-        return Workspace(options.cwd, add_dirs=[Path(folder).expanduser() for folder in extra])
+        return Workspace(
+            options.cwd,
+            add_dirs=[Path(folder).expanduser() for folder in extra],
+            protect=settings.policy.writes.exclude,
+            ignore=settings.workspace.ignore,
+        )
     except (OSError, ValueError) as exc:
         raise ConfigError(f"The folder can't be used as a workspace: {exc}") from None
 
@@ -201,10 +211,12 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         risk_enabled=settings.risk.enabled,
         risk_model=_other_model(options, settings, settings.risk.model),
         risk_timeout=settings.risk.timeout,
+        risk_on_error="reject" if settings.risk.on_error == "reject" else "unsure",
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
         allowed_hosts=tuple(settings.tools.allowed_hosts),
         check_writes=settings.tools.check_writes,
+        undo_bytes=undo_bytes(settings),
         **search_config(settings),
         compact_at_pct=settings.compact.at_pct if settings.compact.auto else 0,
         images_need_vision=True,
@@ -212,6 +224,11 @@ def _config(options: StartOptions, settings: Settings) -> AgentConfig:
         max_failed_steps=settings.limits.failed_steps,
         compact_model=_other_model(options, settings, settings.compact.model),
     )
+
+
+def undo_bytes(settings: Settings) -> int:
+    """Return how many bytes of replaced content a session keeps; 0 for none."""
+    return settings.session.snapshot_max_mb * 1_000_000 if settings.session.snapshot else 0
 
 
 def _other_model(options: StartOptions, settings: Settings, name: str) -> ChatModel | None:

@@ -15,7 +15,7 @@ from typing import Any
 from xun.errors import ConfigError
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.settings import CHOICES, Settings, all_keys
+from xun_cli.settings import CHOICES, FIXED, Settings, all_keys
 from xun_cli.toml_file import TomlFile, read_toml, short
 
 __all__ = ["Settings", "check_value", "load_settings", "nearest_key", "parse_value", "read_user_file"]
@@ -185,7 +185,7 @@ def check_value(key: str, value: Any) -> Any:
     """
     kind = all_keys()[key][0]
     if kind == "list[str]":
-        return _string_list(key, value)
+        return _checked_list(key, _string_list(key, value))
     if key == "mcp.servers":
         from xun_cli.mcp_servers import checked_servers
 
@@ -198,6 +198,13 @@ def check_value(key: str, value: Any) -> Any:
 
 
 def _limited(key: str, kind: str, value: Any) -> Any:
+    if key in FIXED and value != FIXED[key][0]:
+        only, why = FIXED[key]
+        raise ConfigError(f'"{key}" can only be {_described(only)}, not {_described(value)}: {why}')
+    if key == "session.snapshot_max_mb" and not 1 <= value <= 100_000:
+        raise ConfigError(f'"{key}" is from 1 to 100000 megabytes, and is {value}; session.snapshot = false keeps none')
+    if key == "bash.shell" and value and not value.startswith("/"):
+        raise ConfigError(f'"{key}" must be an absolute path, such as /usr/local/bin/bash, not {_described(value)}')
     if key in CHOICES and value not in CHOICES[key]:
         raise ConfigError(f'"{key}" must be one of {", ".join(filter(None, CHOICES[key]))}, not {_described(value)}')
     if key == "compact.at_pct" and not 1 <= value <= 100:
@@ -211,6 +218,25 @@ def _string_list(key: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'"{key}" must be a list of texts, not {_described(value)}')
     return list(value)
+
+
+def _checked_list(key: str, items: list[str]) -> list[str]:
+    if key in ("policy.writes.exclude", "workspace.ignore"):
+        from xun_policies.errors import PolicyError
+        from xun_policies.paths.patterns import PathPatterns
+
+        try:
+            PathPatterns(items)
+        except PolicyError as error:
+            raise ConfigError(f'"{key}": {error}') from None
+    if key == "tools.groups":
+        from xun.tools.groups import checked_groups
+
+        try:
+            checked_groups(items)
+        except ValueError as error:
+            raise ConfigError(f'"{key}": {error}') from None
+    return items
 
 
 def _table(key: str, value: Any, *, lists: bool) -> dict[str, Any]:
@@ -249,7 +275,7 @@ def parse_value(key: str, text: str) -> Any:
     if kind == "str":
         return check_value(key, text)
     if kind == "list[str]" and not text.lstrip().startswith("["):
-        return [item.strip() for item in text.split(",") if item.strip()]
+        return _checked_list(key, [item.strip() for item in text.split(",") if item.strip()])
     import tomllib
 
     try:

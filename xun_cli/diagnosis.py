@@ -57,7 +57,7 @@ def diagnose(
         terminal: Look at the terminal and ask it what it can do; not while a front end draws on it.
     """
     return [
-        *_program_checks(options.cwd),
+        *_program_checks(options.cwd, settings.bash.shell),
         _sandbox_check(settings, options.cwd),
         *(_terminal_checks() if terminal else ()),
         *_settings_checks(places, settings),
@@ -67,7 +67,7 @@ def diagnose(
     ]
 
 
-def _program_checks(cwd: Path) -> Iterator[Check]:
+def _program_checks(cwd: Path, shell: str) -> Iterator[Check]:
     from xun_cli._version import __version__
 
     version = platform.python_version()
@@ -78,10 +78,22 @@ def _program_checks(cwd: Path) -> Iterator[Check]:
         ("rg", "ok", "not needed: xun searches by itself"),
     ):
         found = program(name, cwd)
+        if name == "bash" and shell:
+            yield _shell_check(shell, cwd)
+            continue
         status: Literal["ok", "warn", "bad"] = "ok" if found or need == "ok" else "bad" if need == "bad" else "warn"
         yield Check(name, status, found or f"not found in PATH ({why})")
     yield Check("shell", "ok", os.environ.get("SHELL", "unknown"))
     yield _extras_check()
+
+
+def _shell_check(shell: str, cwd: Path) -> Check:
+    from xun_cli.sandboxing import checked_shell
+
+    try:
+        return Check("bash", "ok", f"{checked_shell(shell, [os.path.realpath(cwd)])} (bash.shell)")
+    except XunError as error:
+        return Check("bash", "bad", str(error))
 
 
 def _extras_check() -> Check:

@@ -48,7 +48,9 @@ class HookOutcome:
         return f"the hook `{self.command}` {how}{said}"
 
 
-def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float) -> HookOutcome:
+def run_hook(
+    command: str, folder: Path, payload: dict[str, Any], limit: float, shell: str = "/bin/bash"
+) -> HookOutcome:
     """Run *command* in bash in *folder* with *payload* as JSON on its input; blocks for *limit* seconds at most.
 
     It starts in a process group of its own, without the secrets of this process, and is ended with all of that group.
@@ -56,7 +58,7 @@ def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float) 
     data = json.dumps(payload, ensure_ascii=True, default=str).encode() + b"\n"
     try:
         process = subprocess.Popen(
-            ["/bin/bash", "--noprofile", "--norc", "-c", command],
+            [shell, "--noprofile", "--norc", "-c", command],
             cwd=folder,
             env=child_environment(os.environ, {"XUN_HOOK": str(payload.get("hook", ""))}),
             stdin=subprocess.PIPE,

@@ -8,11 +8,12 @@ an @ stays plain text.
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,10 +185,12 @@ class FileIndex:
 
     Args:
         root: The project folder.
+        ignore: Patterns as in a .gitignore for paths that are left out.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, ignore: Sequence[str] = ()) -> None:
         self.root = root
+        self._ignore = ignore
         self._paths: tuple[str, ...] = ()
         self._lower: tuple[str, ...] = ()
         self.complete = False
@@ -203,10 +206,23 @@ class FileIndex:
         from xun_cli.vcs import list_files
 
         names = list_files(self.root)
-        files = names[:LIMIT] if names is not None else _walk(self.root)
+        ignored = self._ignored()
+        if names is not None:
+            files = list(itertools.islice((name for name in names if not ignored(name)), LIMIT))
+        else:
+            files = _walk(self.root, ignored)
         self._paths = tuple(sorted({*files, *_folders(files)}))
         self._lower = tuple(path.lower() for path in self._paths)
         self.complete = True
+
+    def _ignored(self) -> Callable[[str], bool]:
+        """Return what tells whether a path below the root, a folder with a slash at its end, is left out."""
+        if not self._ignore:
+            return lambda path: False
+        from xun_policies.paths.patterns import PathPatterns
+
+        patterns, root = PathPatterns(self._ignore), os.path.realpath(self.root)
+        return lambda path: patterns.covers(f"{root}/{path}".rstrip("/"), root, is_folder=path.endswith("/"))
 
     def match(self, query: str, limit: int = 20) -> list[str]:
         """Return the best paths for *query*, best first; an empty query gives the top level.
@@ -265,10 +281,14 @@ def _folders(files: Iterable[str]) -> set[str]:
     return folders
 
 
-def _walk(root: Path) -> list[str]:
+def _walk(root: Path, unwanted: Callable[[str], bool]) -> list[str]:
     import time
 
-    ignored = _ignore_rules(root)
+    by_git = _ignore_rules(root)
+
+    def ignored(path: str) -> bool:
+        return by_git(path) or unwanted(path)
+
     end = time.monotonic() + 3.0
     files: list[str] = []
     for folder, names, leaves in os.walk(root):

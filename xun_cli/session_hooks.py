@@ -41,10 +41,11 @@ class SessionHooks:
     Args:
         settings: The lines, by point.
         folder: Where they run.
+        shell: The bash that runs them.
     """
 
-    def __init__(self, settings: HookSettings, folder: Path) -> None:
-        self.settings, self._folder = settings, folder
+    def __init__(self, settings: HookSettings, folder: Path, shell: str = "") -> None:
+        self.settings, self._folder, self._shell = settings, folder, shell or "/bin/bash"
         self._session: Session | None = None
 
     def lines(self, point: str) -> list[str]:
@@ -112,7 +113,7 @@ class SessionHooks:
 
     def _outcomes(self, point: str, values: dict[str, Any]) -> list[HookOutcome]:
         payload, limit = self._payload(point, values), self.limit
-        return [run_hook(line, self._folder, payload, limit) for line in self.lines(point)]
+        return [run_hook(line, self._folder, payload, limit, self._shell) for line in self.lines(point)]
 
     def _run(self, point: str, values: dict[str, Any]) -> None:
         for outcome in self._outcomes(point, values):
@@ -132,7 +133,9 @@ class SessionHooks:
         # Fail closed: until every hook has ended well the call is a denied one, whatever else happens here.
         earlier, call.denied = call.denied, "its hooks did not come to an end"
         for line in self.lines("before_tool"):
-            outcome = await _unless_cancelled(agent, asyncio.to_thread(run_hook, line, self._folder, payload, limit))
+            outcome = await _unless_cancelled(
+                agent, asyncio.to_thread(run_hook, line, self._folder, payload, limit, self._shell)
+            )
             if not outcome.ok:
                 call.deny(outcome.described(limit))
                 return

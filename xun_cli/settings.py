@@ -18,6 +18,7 @@ class ProviderSettings:
     Attributes:
         base_url: Of an OpenAI-compatible server; "" means OpenAI's own.
         api_key_env: The variable that holds the key; "" means XUN_API_KEY, then OPENAI_API_KEY.
+        kind: What the server speaks: openai, which is chat completions; xun speaks nothing else.
         headers: Sent with each request.
         timeout: Seconds without any progress until a request counts as failed.
         retries: How often a failed request is made again.
@@ -26,6 +27,7 @@ class ProviderSettings:
 
     base_url: str = ""
     api_key_env: str = ""
+    kind: str = "openai"
     headers: dict[str, str] = field(default_factory=dict)
     timeout: float = 120.0
     retries: int = 4
@@ -34,9 +36,15 @@ class ProviderSettings:
 
 @dataclass(slots=True)
 class WorkspaceSettings:
-    """``[workspace]``: more folders for the tools."""
+    """``[workspace]``: more folders for the tools, and what they leave out.
+
+    Attributes:
+        add_dirs: Folders that tools may enter besides the one that xun starts in.
+        ignore: Patterns as in a .gitignore for what lists, searches and completion leave out.
+    """
 
     add_dirs: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -49,9 +57,15 @@ class CommandListSettings:
 
 @dataclass(slots=True)
 class WriteListSettings:
-    """``[policy.writes]``: paths that are written unasked."""
+    """``[policy.writes]``: paths that are written unasked, and patterns for those that never are.
+
+    Attributes:
+        allow: Files, and folders with all below them.
+        exclude: Patterns as in a .gitignore; a write there asks each time, and no grant and no mode covers it.
+    """
 
     allow: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -69,12 +83,14 @@ class RiskSettings:
     Attributes:
         enabled: Ask the assessor before the person.
         model: Its model; "" means the session's.
-        timeout: Seconds until it counts as unsure.
+        timeout: Seconds until it counts as failed.
+        on_error: What an assessment that failed counts as: unsure (a person is asked) or reject.
     """
 
     enabled: bool = True
     model: str = ""
     timeout: float = 30.0
+    on_error: str = "unsure"
 
 
 @dataclass(slots=True)
@@ -84,11 +100,13 @@ class BashSettings:
     Attributes:
         timeout: Seconds, where the model names none.
         output_limit: Characters of each output, stdout and stderr, that the model gets.
+        shell: The absolute path of another bash, of version 4 or newer; "" for /bin/bash.
         env_keep: Names of variables that commands see although they look like secrets.
     """
 
     timeout: float = 120.0
     output_limit: int = 30_000
+    shell: str = ""
     env_keep: list[str] = field(default_factory=list)
 
 
@@ -112,11 +130,13 @@ class ToolSettings:
     """``[tools]``: which tools there are, and what they may do unasked.
 
     Attributes:
+        groups: The groups of built-in tools that there are; empty for all of the usual ones.
         disable: Names or patterns of tools that are switched off.
         allowed_hosts: Hosts that are fetched from without a question.
         check_writes: A write tells the model when the file does not parse any more.
     """
 
+    groups: list[str] = field(default_factory=list)
     disable: list[str] = field(default_factory=list)
     allowed_hosts: list[str] = field(default_factory=list)
     check_writes: bool = True
@@ -185,10 +205,14 @@ class SessionSettings:
     Attributes:
         save: Store sessions.
         keep_days: Sessions that were not used for longer are deleted at a start; 0 keeps all.
+        snapshot: Keep what a tool's write replaces, so that it can be undone.
+        snapshot_max_mb: Megabytes of that which one session keeps; the oldest goes first.
     """
 
     save: bool = True
     keep_days: int = 30
+    snapshot: bool = True
+    snapshot_max_mb: int = 50
 
 
 @dataclass(slots=True)
@@ -256,6 +280,17 @@ class LimitSettings:
 
 
 @dataclass(slots=True)
+class UpdateSettings:
+    """``[update]``: nothing but the word that xun looks for no newer version of itself.
+
+    Attributes:
+        check: false; there is no other value (docs/adr/0023).
+    """
+
+    check: bool = False
+
+
+@dataclass(slots=True)
 class Settings:
     """Every setting, after all layers.
 
@@ -263,6 +298,7 @@ class Settings:
         model: The model's name; "" means: ask the server for its first.
         mode: ask, plan or auto-edit.
         auto_confirm: Answer ordinary questions with their default.
+        telemetry: false; there is no other value, since xun tells nobody what you do.
         keys: Key bindings: the name of an action to its keys; an empty list unbinds.
         profile: The profile that was chosen, or "".
         log: debug, or "" for no log.
@@ -275,6 +311,7 @@ class Settings:
     model: str = ""
     mode: str = "ask"
     auto_confirm: bool = False
+    telemetry: bool = False
     provider: ProviderSettings = field(default_factory=ProviderSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
@@ -289,6 +326,7 @@ class Settings:
     compact: CompactSettings = field(default_factory=CompactSettings)
     hooks: HookSettings = field(default_factory=HookSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    update: UpdateSettings = field(default_factory=UpdateSettings)
     keys: dict[str, list[str]] = field(default_factory=dict)
     profile: str = ""
     log: str = ""
@@ -341,6 +379,7 @@ def _masked(key: str, value: Any) -> Any:
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "mode": ("ask", "plan", "auto-edit"),
+    "risk.on_error": ("unsure", "reject"),
     "ui.mode": ("inline", "full", "plain"),
     "sandbox.mode": ("auto", "required", "off"),
     "search.engine": ("", "searxng", "serper", "brave", "tavily", "exa"),
@@ -352,6 +391,16 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "ui.diff": ("auto", "unified", "split"),
 }
 """The values that a text setting may have, where they are limited."""
+
+FIXED: dict[str, tuple[Any, str]] = {
+    "provider.kind": (
+        "openai",
+        "xun speaks the chat completions of OpenAI-compatible servers only; provider.base_url names the server",
+    ),
+    "telemetry": (False, "xun tells nobody what you do, and has nothing to switch on"),
+    "update.check": (False, "xun has no place to ask for newer versions of itself"),
+}
+"""Settings with one value, which is there to be written down, and why there is no other."""
 
 
 def all_keys() -> dict[str, tuple[str, Any]]:

@@ -28,6 +28,7 @@ from xun_cli.toml_file import PROJECT_LIMIT, TomlFile, read_toml, short
 NEVER = (
     "auto_confirm",
     "bash.env_keep",
+    "bash.shell",
     "keys",
     "policy.commands.allow",
     "policy.writes.allow",
@@ -35,6 +36,8 @@ NEVER = (
     "provider",
     "sandbox.writable",
     "search",
+    "session.snapshot",
+    "session.snapshot_max_mb",
     "tools.allowed_hosts",
     "workspace",
 )
@@ -50,14 +53,23 @@ def _less(value: Any, now: Any) -> bool:
     return bool(value > 0 and (now == 0 or value <= now))
 
 
+def _fewer_groups(value: list[str], now: list[str]) -> bool:
+    from xun.tools.groups import USUAL
+
+    return bool(value) and set(value) <= set(now or USUAL)
+
+
 TIGHTENING: dict[str, Callable[[Any, Any], bool]] = {
     "mode": lambda value, now: _STRICTNESS[value] >= _STRICTNESS[now],
     # Never on where the person switched it off: what it allows runs without a question.
     "risk.enabled": lambda value, now: bool(value and now),
+    "risk.on_error": lambda value, now: value == "reject" or value == now,
     "sandbox.mode": lambda value, now: _WALLS[value] >= _WALLS[now],
     "sandbox.network": lambda value, now: not value,
     "policy.commands.exclude": lambda value, now: True,
+    "policy.writes.exclude": lambda value, now: True,
     "tools.disable": lambda value, now: True,
+    "tools.groups": _fewer_groups,
     "limits.steps": _less,
     "limits.cost_usd": _less,
     "limits.equal_steps": _less,
@@ -182,7 +194,7 @@ def _apply_one(settings: Settings, file: TomlFile, key: str, value: Any, trusted
     if key in TIGHTENING and not TIGHTENING[key](checked, now):
         settings.warnings.append(f"{where}: a project may only tighten {key}; it is ignored")
         return
-    if isinstance(now, list) and (key in TIGHTENING or key.startswith("hooks.")):
+    if isinstance(now, list) and key != "tools.groups" and (key in TIGHTENING or key.startswith("hooks.")):
         # What the user's own file asks for stays: a project adds to it.
         checked = [*now, *(item for item in checked if item not in now)]
     elif key == "mcp.servers":

@@ -70,6 +70,7 @@ _ALLOWED_BY = {
     "command": "/policy allow command ..., --allow-command PREFIX",
     "write": "/policy allow write ..., --allow-write PATH",
     "write to a protected path": "--auto-confirm only: no grant covers files that may run programs later",
+    "write to an excluded path": "--auto-confirm only: policy.writes.exclude is stronger than any grant",
     "code": "auto_confirm only: no grant covers code",
     "use of the network": "--config sandbox.network=true",
     "way out of the sandbox": '--sandbox off only; leave out sandbox="off" to run it inside',

@@ -101,12 +101,19 @@ def write(ctx: ToolCallContext[Any], plan: Sequence[PlannedWrite], *, editable: 
         outcome = settle(ctx, request, ordinary=False)
     if outcome.choice == DENY:
         _log_all(ctx, plan, "deny", outcome.decided_by, _rule(asking))
-        refuse("write to a protected path" if any(item.protected for item in asking) else "write", outcome)
+        refuse(_what(asking), outcome)
     if outcome.choice == GRANT and outcome.source == "user" and request.write_scopes:
         _grant_writes(ctx, request.write_scopes[0] if outcome.grants is None else outcome.grants)
     done = plan if edited is None else [replace(plan[0], new=edited)]
     _log_all(ctx, done, "allow", outcome.decided_by, "edited" if edited is not None else _rule(asking))
     return edited
+
+
+def _what(asking: Sequence[PlannedWrite]) -> str:
+    kept = [path for item in asking for path in item.touched if path.protected]
+    if not kept:
+        return "write"
+    return "write to an excluded path" if all(path.excluded for path in kept) else "write to a protected path"
 
 
 def _rule(asking: Sequence[PlannedWrite]) -> str:
@@ -181,7 +188,7 @@ def _write_request(
 ) -> ChoiceRequest:
     protected = [path for item in asking for path in item.touched if path.protected]
     scopes: tuple[tuple[WriteGrant, ...], ...] = () if protected else _scopes(ctx.agent, asking)
-    note = f"{protected[0].display} may run programs later and is never granted" if protected else ""
+    note = f"{protected[0].display} {protected[0].why_protected} and is never granted" if protected else ""
     first = asking[0].touched[-1].display
     more = f" and {len(asking) - 1} more" if len(asking) > 1 else ""
     return ChoiceRequest(

@@ -34,7 +34,7 @@ reject: it destroys data, leaves the project, weakens security, sends files or s
 
 
 async def assess(agent: Agent[Any], model: ChatModel, verdict: CommandVerdict, scope: CommandScope) -> Risk:
-    """Assess a command for *agent*; a failure or a timeout counts as unsure.
+    """Assess a command for *agent*; a failure or a timeout counts as what ``risk_on_error`` says.
 
     Raises:
         CancelledError: The run of *agent* was cancelled.
@@ -48,15 +48,17 @@ async def assess(agent: Agent[Any], model: ChatModel, verdict: CommandVerdict, s
     try:
         result = await asyncio.wait_for(child.aexecute(max_iterations=MAX_STEPS), agent.config.risk_timeout)
     except TimeoutError:
-        return _unsure(f"the assessment took longer than {agent.config.risk_timeout:g} s", started)
+        return _failed(agent, f"the assessment took longer than {agent.config.risk_timeout:g} s", started)
     finally:
         child.finalize()
     seconds = time.monotonic() - started
     if result.status == "cancelled":
         raise CancelledError(result.unwrap_err().error)
     if result.is_err():
-        return _unsure(f"the assessment failed: {result.unwrap_err().error}", started)
+        return _failed(agent, f"the assessment failed: {result.unwrap_err().error}", started)
     reply = strictest([message.text for message in child.history if message.role == "assistant" and message.text])
+    if reply.failed:
+        return _failed(agent, reply.reason, started)
     return Risk(reply.verdict, reply.reason, seconds, reply.failed)
 
 
@@ -70,8 +72,8 @@ def _assessor(agent: Agent[Any], model: ChatModel) -> Agent[Any]:
     return child
 
 
-def _unsure(reason: str, started: float) -> Risk:
-    return Risk("unsure", reason, time.monotonic() - started, failed=True)
+def _failed(agent: Agent[Any], reason: str, started: float) -> Risk:
+    return Risk(agent.config.risk_on_error, reason, time.monotonic() - started, failed=True)
 
 
 def without_comments(code: str) -> str:

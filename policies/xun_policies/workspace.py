@@ -17,6 +17,7 @@ from xun_policies.errors import PathOutsideWorkspace
 from xun_policies.paths.held import HeldFolder, read_descriptor
 from xun_policies.paths.names import as_there, shown_name
 from xun_policies.paths.openat import open_beneath
+from xun_policies.paths.patterns import PathPatterns
 from xun_policies.paths.private import private_paths
 from xun_policies.paths.protected import folded_path, is_protected
 from xun_policies.paths.real import PathInvalid, check_text, escape_display, real_path
@@ -36,6 +37,7 @@ class ResolvedPath:
         valid: A tool may open it.
         protected: A write there asks each time, whatever was granted (see `paths.protected`).
         display: The path for people, with control and invisible characters escaped.
+        excluded: It is protected because the user's settings exclude it from writes.
     """
 
     path: Path
@@ -44,6 +46,12 @@ class ResolvedPath:
     valid: bool
     protected: bool
     display: str
+    excluded: bool = False
+
+    @property
+    def why_protected(self) -> str:
+        """Why a write there asks each time, as the end of a sentence about it."""
+        return "is excluded by policy.writes.exclude" if self.excluded else "may run programs later"
 
     @property
     def shown(self) -> str:
@@ -57,15 +65,26 @@ class Workspace:
     Args:
         workdir: The working folder; None is the current folder.
         add_dirs: Further folders that the user named.
+        protect: Patterns, as in a .gitignore, for paths to which each write asks; see `paths.patterns`.
+        ignore: Patterns for paths that lists and searches leave out; what is named outright is still read.
 
     Raises:
         PathInvalid: A folder does not exist or is no folder (a `ValueError`).
+        PolicyError: A pattern is none.
     """
 
-    def __init__(self, workdir: str | Path | None = None, *, add_dirs: Sequence[str | Path] = ()) -> None:
+    def __init__(
+        self,
+        workdir: str | Path | None = None,
+        *,
+        add_dirs: Sequence[str | Path] = (),
+        protect: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+    ) -> None:
         self.workdir = _root_folder(os.getcwd() if workdir is None else workdir)
         self.tempdir = TempDir()
         self.add_dirs: tuple[Path, ...] = ()
+        self.protect, self.ignore = PathPatterns(protect), PathPatterns(ignore)
         self._private = tuple(map(folded_path, private_paths(os.environ)))
         for folder in add_dirs:
             self.add_dir(folder)
@@ -251,7 +270,18 @@ class Workspace:
         if valid and not in_tempdir and self._is_private(real):
             valid = False
         protected = valid and is_protected(real, str(self.tempdir.path) if root is None else root)
-        return ResolvedPath(Path(real), root is not None, in_tempdir, valid, protected, escape_display(real))
+        excluded = valid and not protected and root is not None and self.protect.covers(real, root)
+        return ResolvedPath(
+            Path(real), root is not None, in_tempdir, valid, protected or excluded, escape_display(real), excluded
+        )
+
+    def ignores(self, path: str, *, is_folder: bool) -> bool:
+        """Tell whether lists and searches leave out the absolute canonical *path*."""
+        roots = (str(root) for root in (self.workdir, *self.add_dirs))
+        return bool(self.ignore) and any(
+            path != root and _within(path, root) and self.ignore.covers(path, root, is_folder=is_folder)
+            for root in roots
+        )
 
     def _is_private(self, real: str) -> bool:
         # Also in the spelling of a file system that takes upper and lower case for the same.

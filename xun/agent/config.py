@@ -28,7 +28,8 @@ class AgentConfig:
         schema_attempts: Tries to meet ``execute(schema=)``.
         risk_enabled: Assess unlisted commands before asking.
         risk_model: The model that assesses; None for the agent's own.
-        risk_timeout: Seconds for one assessment; after them it counts as unsure.
+        risk_timeout: Seconds for one assessment; after them it counts as failed.
+        risk_on_error: What an assessment that failed counts as: unsure, or reject.
         cancel_grace: Seconds that running tools get to end after a cancellation.
         command_output: Characters of each of a command's outputs that the model reads.
         command_env: Names of variables that commands see although they look like secrets.
@@ -50,6 +51,8 @@ class AgentConfig:
         max_failed_steps: Steps in a row all of whose calls failed after which the person is asked. 0 for never.
         check_writes: The result of a write says when the file does not parse any more (Python, JSON, TOML, YAML), and
             what is new by a language server that runs.
+        undo_bytes: Bytes of replaced content that are kept for undo, the oldest of which go first; 0 keeps nothing, and
+            then no write can be undone.
         search_engine: The engine of ``web_search``: searxng, serper, brave, tavily or exa; "" for the first that the
             environment has a key or URL for.
         search_url: Where that engine is, or the search URL of a SearXNG server; "" for the engine's own.
@@ -68,6 +71,7 @@ class AgentConfig:
     risk_enabled: bool = True
     risk_model: ChatModel | None = None
     risk_timeout: float = 30.0
+    risk_on_error: Literal["unsure", "reject"] = "unsure"
     cancel_grace: float = 3.0
     command_output: int = 16_000
     command_env: tuple[str, ...] = ()
@@ -83,6 +87,7 @@ class AgentConfig:
     max_equal_steps: int = 3
     max_failed_steps: int = 5
     check_writes: bool = True
+    undo_bytes: int = 50_000_000
     search_engine: str = ""
     search_url: str = ""
     search_key: str = field(default="", repr=False)

@@ -11,13 +11,13 @@ from xun.environment.processes import LocalProcess, ProcessTable
 from xun_policies.shell.environment import child_environment
 from xun_policies.workspace import Workspace
 
-BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
-"""How a text is run: by the bash of the system, without its start-up files."""
+BASH = "/bin/bash"
+"""The bash of the system."""
 
 
-def argument_vector(command: str | Sequence[str]) -> list[str]:
-    """Return the words that start *command*."""
-    return [*BASH, command] if isinstance(command, str) else list(command)
+def argument_vector(command: str | Sequence[str], shell: str = BASH) -> list[str]:
+    """Return the words that start *command*: a text is run by the bash *shell*, without its start-up files."""
+    return [shell, "--noprofile", "--norc", "-c", command] if isinstance(command, str) else list(command)
 
 
 class LocalEnvironment(WorkspaceFiles, RunsCode):
@@ -25,12 +25,14 @@ class LocalEnvironment(WorkspaceFiles, RunsCode):
 
     Args:
         workspace: The folders of the agent.
+        shell: The absolute path of the bash that runs commands.
     """
 
     name = "local"
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, shell: str = BASH) -> None:
         super().__init__(workspace)
+        self.shell = shell
         self._table = ProcessTable()
 
     @property
@@ -48,7 +50,9 @@ class LocalEnvironment(WorkspaceFiles, RunsCode):
     ) -> LocalProcess:
         """Start a process in a group of its own."""
         given = child_environment(os.environ) if env is None else env
-        return self._table.start(argument_vector(command), cwd=cwd or self.workspace, env=given, stdin=stdin)
+        return self._table.start(
+            argument_vector(command, self.shell), cwd=cwd or self.workspace, env=given, stdin=stdin
+        )
 
     def _start_interpreter(self, argv: Sequence[str], env: Mapping[str, str] | None) -> LocalProcess:
         return self.spawn(argv, env=env, stdin=True)

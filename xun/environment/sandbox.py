@@ -15,7 +15,7 @@ from xun.environment.coding import RunsCode
 from xun.environment.confinement import View
 from xun.environment.files import WorkspaceFiles
 from xun.environment.landlock import Landlock
-from xun.environment.local import LocalEnvironment
+from xun.environment.local import BASH, LocalEnvironment, argument_vector
 from xun.environment.mounts import interpreter_folders
 from xun.environment.processes import LocalProcess
 from xun_policies.shell.environment import child_environment
@@ -46,6 +46,7 @@ class SandboxEnvironment(WorkspaceFiles, RunsCode):
         mode: required refuses to run anything where there is no wall; auto runs it without one.
         network: Every view has the network.
         writable: More folders that can be written; ``~`` is the home folder, and missing ones are made.
+        shell: The absolute path of the bash that runs commands.
     """
 
     name = "sandbox"
@@ -57,8 +58,10 @@ class SandboxEnvironment(WorkspaceFiles, RunsCode):
         mode: Literal["auto", "required"] = "auto",
         network: bool = False,
         writable: Sequence[str] = (),
+        shell: str = BASH,
     ) -> None:
         super().__init__(workspace)
+        self.shell = shell
         self.mode, self.network = mode, network
         self._view: View = "closed"
         self._walls = _Walls(
@@ -117,6 +120,7 @@ class SandboxEnvironment(WorkspaceFiles, RunsCode):
         readable: Sequence[str] = (),
     ) -> LocalProcess:
         walls, folder = self._walls, cwd or self.workspace
+        command = argument_vector(command, self.shell)
         given = dict(child_environment(os.environ) if env is None else env)
         if self._view == "outside":
             return walls.local.spawn(command, cwd=folder, env=given, stdin=stdin)

@@ -17,7 +17,7 @@ TAG = "XUN_PROCESS_TAG"
 """The variable by which a process that left its group is still known as ours."""
 
 _PREFIX = f"{TAG}=".encode()
-_BASH = "/bin/bash"
+_BASH = "bash"
 _LOCKS = re.compile(rb"^Max file locks +(\d+) ", re.MULTILINE)
 _NUMBER_BITS = 20
 _SHOWN = 120
@@ -68,10 +68,10 @@ def marked(argv: Sequence[str], tag: str) -> list[str]:
     to its environment, its session and its files. It is set by a bash that then becomes *argv*; only a command that
     is one itself is started so.
     """
-    if argv[0] != _BASH or not sys.platform.startswith("linux"):
+    if not argv[0].startswith("/") or os.path.basename(argv[0]) != _BASH or not sys.platform.startswith("linux"):
         return list(argv)
     script = 'ulimit -Sx "$0" 2>/dev/null; exec "$@"'
-    return [_BASH, "--noprofile", "--norc", "-p", "-c", script, str(mark_of(tag)), *argv]
+    return [argv[0], "--noprofile", "--norc", "-p", "-c", script, str(mark_of(tag)), *argv]
 
 
 def mark_of(tag: str) -> int:

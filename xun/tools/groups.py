@@ -7,7 +7,7 @@ A contract test loads every row.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from xun.errors import ConfigError
@@ -38,6 +38,27 @@ ENTRY_POINTS = "xun.tool_groups"
 
 SUBAGENTS = "xun_builtin_tools.subagents"
 """The module that makes the sub-agent tools."""
+
+USUAL = (*GROUPS, "agents")
+"""What a start registers when nobody names groups; ``agents`` stands for the sub-agent tools."""
+
+
+def checked_groups(names: Iterable[str]) -> tuple[str, ...]:
+    """Return *names* when each is a group: xun's own, ``agents``, or one of an installed package.
+
+    Raises:
+        ValueError: One is none; the text names those that there are.
+    """
+    found = tuple(names)
+    for name in found:
+        if name not in USUAL and name not in OPTIONAL:
+            from importlib.metadata import entry_points
+
+            installed = sorted(entry_points(group=ENTRY_POINTS).names)
+            if name not in installed:
+                known = ", ".join([*USUAL, *OPTIONAL, *installed])
+                raise ValueError(f'no tool group named "{name}"; the groups are {known}')
+    return found
 
 
 def load_group(name: str) -> list[Callable[..., Any]]:

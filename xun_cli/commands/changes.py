@@ -59,6 +59,7 @@ def _journal(ctx: CommandContext) -> EditJournal:
 
 
 async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
+    from xun_builtin_tools.edit.journal import NOT_KEPT
     from xun_builtin_tools.edit.undoing import check_undo
 
     turns = number(rest.strip() or "1", "The number of turns", most=1_000)
@@ -66,7 +67,8 @@ async def _undo(ctx: CommandContext, rest: str) -> CommandResult:
     entries = journal.last_turns(turns)
     workspace = ctx.session.agent.workspace
     if not entries:
-        return CommandResult((text("There is nothing to undo: no tool wrote a file."), *_not_undone(ctx, 1)))
+        why = "no tool wrote a file" if journal.keeps else NOT_KEPT
+        return CommandResult((text(f"There is nothing to undo: {why}."), *_not_undone(ctx, 1)))
     commands_run = _not_undone(ctx, min(entry.turn for entry in entries))
     await asyncio.to_thread(check_undo, workspace, entries)
     items = await asyncio.to_thread(journal.preview_last_turns, turns, workspace)

@@ -81,7 +81,7 @@ async def _rewind(ctx: CommandContext, rest: str) -> CommandResult:
         *(f"Put back: {_shown(ctx, path)}" for path in paths),
         "/rewind back takes this back.",
     ]
-    return CommandResult((text(*lines),), "draft", point.text)
+    return CommandResult((text(*lines),), "rewound", point.text)
 
 
 async def _back(ctx: CommandContext, *, files: bool) -> CommandResult:
@@ -134,6 +134,11 @@ def _described(point: RewindPoint) -> str:
 
 async def _with_files(ctx: CommandContext, point: RewindPoint, flags: set[str]) -> bool | None:
     """Tell whether files go back too; None when the person takes it all back."""
+    from xun_builtin_tools.edit.journal import NOT_KEPT
+    from xun_builtin_tools.edit.state import EditState
+
+    if "--files" in flags and not EditState.of(ctx.session.agent).journal.keeps:
+        raise BadArguments(f"The files can't go back: {NOT_KEPT}. --keep-files goes back without them.")
     if not point.files or "--keep-files" in flags:
         return False
     items = await asyncio.to_thread(ctx.session.rewind_preview, point.turn)

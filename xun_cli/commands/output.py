@@ -12,7 +12,7 @@ Kind = Literal["text", "markdown", "diff", "table", "error"]
 """How a front end draws a piece."""
 
 Action = Literal[
-    "", "quit", "new_session", "resume", "redraw", "submit", "clear_screen", "copy", "switch", "draft", "edit"
+    "", "quit", "new_session", "resume", "redraw", "submit", "clear_screen", "copy", "switch", "rewound", "edit"
 ]
 """What only a front end can do: see `CommandResult`."""
 
@@ -75,7 +75,7 @@ class CommandResult:
         outputs: Pieces to show, in order.
         action: "" for none; quit; new_session; resume (data: the SessionInfo); redraw; submit (data: the text to
             send); clear_screen; copy (data: the text for the clipboard); switch (data: the front end to go on in,
-            "" to say which one it is); draft (data: the text for the composer, where there is one); edit (data: a
+            "" to say which one it is); rewound (data: the text for the composer); edit (data: a
             `FileEdit`).
         data: What the action needs; without an action, the answer as JSON values, where there is one.
     """

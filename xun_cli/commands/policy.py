@@ -127,7 +127,9 @@ async def _show(ctx: CommandContext, rest: str) -> CommandResult:
     confirm = "on" if ctx.session.agent.config.auto_confirm else "off"
     extra = f"auto_confirm {confirm} · risk assessment {risk}"
     hosts = ctx.session.agent.config.allowed_hosts
-    outputs = policy_ops.show(ctx.session.policy, what, builtin="--builtin" in flags, extra=extra, hosts=hosts)
+    kept = ctx.session.agent.workspace.protect.texts
+    builtin = "--builtin" in flags
+    outputs = policy_ops.show(ctx.session.policy, what, builtin=builtin, extra=extra, hosts=hosts, kept=kept)
     state = {name: value for name, value in ctx.session.policy.to_json().items() if name != "log"}
     return CommandResult(outputs, data=state)
 

@@ -99,7 +99,13 @@ def builtin_prefixes() -> list[tuple[str, ...]]:
 
 
 def show(
-    policy: PolicyState, what: str = "all", *, builtin: bool = False, extra: str = "", hosts: Sequence[str] = ()
+    policy: PolicyState,
+    what: str = "all",
+    *,
+    builtin: bool = False,
+    extra: str = "",
+    hosts: Sequence[str] = (),
+    kept: Sequence[str] = (),
 ) -> tuple[Output, ...]:
     """Return the lists: ``c1…`` for commands, ``w1…`` for writes, ``h1…`` for hosts, and the modes.
 
@@ -109,12 +115,15 @@ def show(
         builtin: List the built-in commands too.
         extra: More facts for the line of modes.
         hosts: Hosts that the settings allow.
+        kept: Patterns of paths that the settings exclude from writes.
     """
     outputs: list[Output] = []
     if what in ("all", "commands"):
         outputs += _show_commands(policy, builtin)
     if what in ("all", "writes"):
         outputs.append(_show_writes(policy))
+        if kept:
+            outputs.append(text("Writes there always ask (policy.writes.exclude): " + ", ".join(kept)))
     if what in ("all", "hosts"):
         from xun_cli.commands.policy_hosts import show_hosts
 
@@ -254,7 +263,7 @@ def allow_write(
         raise BadArguments("There is no path to allow. Usage: /policy allow write PATH [--dir]")
     resolved = workspace.resolve(path)
     if resolved.protected:
-        raise BadArguments(f"{resolved.display} is protected and asks each time: it may run programs later.")
+        raise BadArguments(f"{resolved.display} is protected and asks each time: it {resolved.why_protected}.")
     if resolved.path.is_dir() and not directory:
         raise BadArguments(f"{resolved.display} is a folder: add --dir to allow writing everything below it.")
     if directory and resolved.path.exists() and not resolved.path.is_dir():
@@ -440,7 +449,7 @@ def _write_verdict(resolved: ResolvedPath, exists: bool, granted: bool, mode: st
     if mode == "plan":
         return "REFUSED, in plan mode nothing is written."
     if resolved.protected:
-        return "ASK, always: it may run programs later, and no grant covers it."
+        return f"ASK, always: it {resolved.why_protected}, and no grant covers it."
     if granted:
         return "ALLOW, by that grant."
     if mode == "auto-edit":

@@ -239,8 +239,11 @@ class Conversation(Stage):
         result = await self.registry.run(context, line)
         if not context.session.running:
             self._pump.flush()  # its answer comes after the events that it caused
+        if result.action in ("redraw", "rewound"):
+            self._redraw()  # before its answer, which belongs below what is left
         self.own_lines(lambda transcript: transcript.say(_output_rows(result, transcript.columns)))
-        await self.act(result)
+        if result.action != "redraw":
+            await self.act(result)
 
     async def act(self, result: CommandResult) -> None:
         """Do what a command asks of its front end."""
@@ -257,7 +260,7 @@ class Conversation(Stage):
             self._host.switch(str(result.data))
         elif result.action == "copy":
             self._host.copy(str(result.data))
-        elif result.action == "draft":
+        elif result.action == "rewound":
             self._host.put_draft(str(result.data))
         elif result.action == "edit":
             await self._edit(result.data)

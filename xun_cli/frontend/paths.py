@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ class PathOffers:
 
     Args:
         root: The project folder.
+        ignore: Patterns as in a .gitignore for paths that are not offered.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, ignore: Sequence[str] = ()) -> None:
+        self._root, self._ignore = root, ignore
         self._index: FileIndex | None = None
         self._read_at = float("-inf")
         self._reading = threading.Lock()
@@ -36,7 +38,7 @@ class PathOffers:
             return None
         with self._reading:
             if self._index is None:
-                self._index = FileIndex(self._root)
+                self._index = FileIndex(self._root, self._ignore)
             if time.monotonic() - self._read_at > FRESH:
                 self._index.refresh()
                 self._read_at = time.monotonic()

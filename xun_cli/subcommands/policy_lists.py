@@ -87,7 +87,7 @@ def target_of(found: Namespace) -> Target:
     places = Places.from_environment()
     settings = load_settings(places, StartOptions(cwd=found.folder))
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
-    workspace = Workspace(found.folder, add_dirs=folders)
+    workspace = Workspace(found.folder, add_dirs=folders, protect=settings.policy.writes.exclude)
     state, session = PolicyState(), None
     if found.session:
         session = find(places, found.folder, found.session).path
@@ -107,7 +107,8 @@ def _show(found: Namespace, target: Target) -> int:
         print_json(target.state.to_json(), indent=2)
         return 0
     hosts = () if target.session else target.settings.tools.allowed_hosts
-    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin, hosts=hosts))
+    kept = target.workspace.protect.texts
+    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin, hosts=hosts, kept=kept))
     return 0
 
 

@@ -84,7 +84,7 @@ def configured(found: Namespace, command: str) -> tuple[Settings, ToolBox]:
     if settings.provider.api_key_env:
         credentials.take([settings.provider.api_key_env])
     settings.credentials = credentials
-    hooks = SessionHooks(settings.hooks, found.folder)
+    hooks = SessionHooks(settings.hooks, found.folder, settings.bash.shell)
     return settings, build_toolbox(settings, hooks.make_child if hooks.any else None)
 
 
@@ -92,6 +92,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     """Return an agent for calls without a model: the permissions of the settings and flags, and nobody to ask."""
     from xun.agent.agent import Agent
     from xun.agent.config import AgentConfig
+    from xun_cli.compose import undo_bytes
     from xun_cli.places import Places
     from xun_cli.policy_setup import audit_trail, fill_commands, fill_writes
     from xun_cli.sandboxing import put_in_sandbox
@@ -104,10 +105,14 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
         command_output=settings.bash.output_limit,
         command_env=tuple(settings.bash.env_keep),
         check_writes=settings.tools.check_writes,
+        undo_bytes=undo_bytes(settings),
         **search_config(settings),
     )
     folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
-    agent: Agent[Any] = Agent(toolbox=toolbox, workspace=Workspace(found.folder, add_dirs=folders), config=config)
+    workspace = Workspace(
+        found.folder, add_dirs=folders, protect=settings.policy.writes.exclude, ignore=settings.workspace.ignore
+    )
+    agent: Agent[Any] = Agent(toolbox=toolbox, workspace=workspace, config=config)
     agent.initialize()
     put_in_sandbox(agent, settings)
     config.audit = audit_trail(Places.from_environment(), settings)
@@ -115,7 +120,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
     fill_writes(agent.policy, settings, agent.workspace, found.allow_write)
     if settings.mode == "plan":
         agent.policy.mode = "plan"
-    SessionHooks(settings.hooks, found.folder).guard(agent)
+    SessionHooks(settings.hooks, found.folder, settings.bash.shell).guard(agent)
     return agent
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xun.environment.base import Environment, Process
     from xun_builtin_tools.cmd.process import Sink
 
-BASH = ("/bin/bash", "--noprofile", "--norc", "-c", "exec /bin/bash --noprofile --norc --noediting -i 2>&1")
+_INTERACTIVE = 'exec "$BASH" --noprofile --norc --noediting -i 2>&1'
 """An interactive bash, since only that one drops the whole of a command when it is interrupted, and goes on."""
 INTERRUPTED = 2.0
 """Seconds that an interrupted command gets before the shell is ended."""
@@ -29,6 +29,8 @@ _BEGIN = (
     "PS1= PS2= PS0=; set +o history +H +h; history -c; shopt -u expand_aliases checkwinsize; "
     "unset HISTFILE MAILCHECK PROMPT_COMMAND\n"
 )
+_ALONE = "exec 2>/dev/null; "
+"""What bash says beside its commands, such as the prompt that an activated environment sets, is no output of one."""
 _START_SECONDS = 15.0
 _POLL = 0.1
 _GRACE = 0.5
@@ -77,7 +79,7 @@ class ShellSession:
 
         self.cwd, self.variables, self.changed_by = cwd, variables, ""
         try:
-            self._process: Process = environment.spawn(BASH, cwd=cwd, env=variables, stdin=True)
+            self._process: Process = environment.spawn(_INTERACTIVE, cwd=cwd, env=variables, stdin=True)
         except (OSError, ValueError, EnvironmentUnusable) as exc:
             raise CommandError(f"The shell could not be started: {exc}", kind="spawn") from exc
         self._pipe = _Pipe(self._process.stdout)
@@ -93,7 +95,7 @@ class ShellSession:
         mark = _new_mark()
         self._pipe.listen()
         with contextlib.suppress(OSError):
-            self._process.write_stdin(f"{_BEGIN}{_status(mark, '$$')}".encode())
+            self._process.write_stdin(f"{_BEGIN}{_ALONE}{_status(mark, '$$')}".encode())
         reading = _Reading(mark)
         deadline = time.monotonic() + _START_SECONDS
         while not reading.found:
@@ -121,7 +123,10 @@ class ShellSession:
         try:
             # Quoted as one word, so that no text can be read as more or less than the whole of it. The status is on a
             # line of its own, which an interruption does not reach.
-            line = f"eval -- {shlex.quote(text)} </dev/null 2>&1\n{_status(mark, '$?')}"
+            # Hashing is off so that a listed command leaves no state. Where there is some, it is needed: the last word
+            # of a script that activates an environment is "hash -r", which fails without it.
+            hashing = "builtin set -h; " if self.changed_by else ""
+            line = f"{hashing}builtin eval -- {shlex.quote(text)} </dev/null 2>&1\n{_status(mark, '$?')}"
             with contextlib.suppress(BrokenPipeError):
                 self._process.write_stdin(line.encode())
             timed_out, stopped, ended = self._follow(reading, started + timeout, cancelled, sink, show)

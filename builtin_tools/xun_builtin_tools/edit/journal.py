@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xun_builtin_tools.edit.blobs import Blobs
@@ -35,6 +36,9 @@ MAX_ENTRIES = 500
 MAX_BYTES = 50_000_000
 """Bytes of old content that are kept; the oldest calls go first."""
 
+NOT_KEPT = "what writes replace is not kept here (session.snapshot = false)"
+"""Why there is nothing to undo, where nothing is kept for it."""
+
 
 class EditJournal:
     """What the calls of one agent wrote, so that it can be taken back. Safe to use from several threads.
@@ -43,7 +47,7 @@ class EditJournal:
         workspace: Where the files are.
         disk: The operations that change the disk.
         max_entries: Calls that are kept.
-        max_bytes: Bytes of old content that are kept.
+        max_bytes: Bytes of old content that are kept; 0 keeps nothing once a call is through.
     """
 
     def __init__(
@@ -71,6 +75,11 @@ class EditJournal:
     def entries(self) -> tuple[Entry, ...]:
         """The calls that can be undone, oldest first."""
         return tuple(self._done)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether calls can be undone at all."""
+        return self._max_bytes > 0
 
     @property
     def can_redo(self) -> bool:
@@ -101,9 +110,14 @@ class EditJournal:
             except BaseException:
                 self._note("abandon", number=entry.number)
                 raise
+            self._undone.clear()
+            if not self._max_bytes:
+                # Until here its old content was what another process would need, had this one died in the call.
+                self._note("abandon", number=entry.number)
+                self._forget()
+                return
             entry = entry.with_folders(tuple(str(folder.path) for folder in made))
             self._done.append(entry)
-            self._undone.clear()
             self._note("end", number=entry.number, folders=list(entry.folders))
             self._trim()
 
@@ -127,7 +141,7 @@ class EditJournal:
     def _keep(self, state: State) -> bool:
         if not state.digest:
             return True
-        if state.data is None or len(state.data) > self._max_bytes:
+        if state.data is None or len(state.data) > (self._max_bytes or MAX_BYTES):
             return False
         self._blobs.put(state.digest, state.data)
         self._sizes[state.digest] = len(state.data)
@@ -136,11 +150,8 @@ class EditJournal:
     def _note(self, op: str, *, must: bool = False, **values: object) -> None:
         if self._index is None:
             return
-        if must:
-            self._index.append(op, **values)
-            return
-        # The files are written by now: an index that can't be is a lesser loss than a false error.
-        with contextlib.suppress(OSError):
+        # Mostly the files are written by now: an index that can't be is a lesser loss than a false error.
+        with contextlib.nullcontext() if must else contextlib.suppress(OSError):
             self._index.append(op, **values)
 
     def _trim(self) -> None:
@@ -149,8 +160,11 @@ class EditJournal:
             dropped.append(self._done.pop(0).number)
         if dropped:
             self._note("drop", numbers=dropped)
-            with contextlib.suppress(OSError):
-                self._blobs.keep_only(self._wanted())
+            self._forget()
+
+    def _forget(self) -> None:
+        with contextlib.suppress(OSError):
+            self._blobs.keep_only(self._wanted())
 
     def _wanted(self) -> set[str]:
         entries = (*self._done, *(entry for group in self._undone for entry in group))
@@ -186,18 +200,14 @@ class EditJournal:
             index.append("run", run=self._run)
             self._done = _lasting(loaded.done)
             self._undone = [group for group in map(_lasting, loaded.undone) if group] if not earlier else []
-            self._measure(os.path.join(folder, "blobs"))
+            self._sizes.update(_sizes(os.path.join(folder, "blobs")))
             for entry in earlier:
                 self._adopt(entry)
             return self._recover(loaded.pending)
 
-    def _measure(self, folder: str) -> None:
-        with os.scandir(folder) as found:
-            self._sizes.update({item.name: item.stat().st_size for item in found})
-
     def _adopt(self, entry: Entry) -> None:
         """Take over a call that was made before the journal had a folder."""
-        moved = Entry(self._next, self._run, entry.turn, entry.tool, entry.ops, entry.folders, entry.token, entry.when)
+        moved = replace(entry, number=self._next, run=self._run)
         self._next += 1
         self._done.append(moved)
         self._note("begin", entry=moved.to_json())
@@ -216,17 +226,7 @@ class EditJournal:
 
     def last_turns(self, n: int) -> list[Entry]:
         """Return the calls of the last *n* turns that wrote, the latest call first."""
-        chosen: list[Entry] = []
-        turns: list[tuple[int, int]] = []
-        for entry in reversed(self._done):
-            # A call outside any turn, by the person, is one of its own.
-            turn = (entry.run, entry.turn or -entry.number)
-            if turn not in turns:
-                if len(turns) == n:
-                    break
-                turns.append(turn)
-            chosen.append(entry)
-        return chosen
+        return _last_turns(self._done, n)
 
     def preview_last_turns(self, n: int = 1, workspace: Workspace | None = None) -> list[FileDiff]:
         """Return what `undo_last_turns` would change, one item per path, without changing anything."""
@@ -277,7 +277,8 @@ class EditJournal:
 
     def _undo(self, entries: list[Entry], workspace: Workspace) -> list[str]:
         if not entries:
-            raise edit_error("noop", "There is nothing to undo: no edit history.")
+            why = "no edit history" if self._max_bytes else NOT_KEPT
+            raise edit_error("noop", f"There is nothing to undo: {why}.")
         check_undo(workspace, entries)
         done: list[Entry] = []
         try:
@@ -341,6 +342,25 @@ class EditJournal:
         if left:
             # Stopped half way: the rest stays undone, and can be tried again.
             self._undone.append(left)
+
+
+def _sizes(folder: str) -> dict[str, int]:
+    with os.scandir(folder) as found:
+        return {item.name: item.stat().st_size for item in found}
+
+
+def _last_turns(entries: Sequence[Entry], n: int) -> list[Entry]:
+    chosen: list[Entry] = []
+    turns: list[tuple[int, int]] = []
+    for entry in reversed(entries):
+        # A call outside any turn, by the person, is one of its own.
+        turn = (entry.run, entry.turn or -entry.number)
+        if turn not in turns:
+            if len(turns) == n:
+                break
+            turns.append(turn)
+        chosen.append(entry)
+    return chosen
 
 
 def _lasting(entries: Sequence[Entry]) -> list[Entry]:

@@ -58,7 +58,7 @@ class EditState:
         if parent is not None and parent.workspace.roots == agent.workspace.roots:
             journal = cls.of(parent).journal
         else:
-            journal = EditJournal(agent.workspace)
+            journal = EditJournal(agent.workspace, max_bytes=agent.config.undo_bytes)
         made: EditState = agent.state.setdefault(KEY, cls(journal))
         return made
 

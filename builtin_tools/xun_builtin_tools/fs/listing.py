@@ -15,7 +15,9 @@ from xun_builtin_tools.edit.writing import missing
 from xun_policies.paths.names import shown_name
 
 if TYPE_CHECKING:
-    from xun_policies.workspace import ResolvedPath
+    from collections.abc import Callable
+
+    from xun_policies.workspace import ResolvedPath, Workspace
 
 MAX_ENTRIES = 2_000
 """Names that list_dir gives back."""
@@ -41,10 +43,11 @@ def list_dir(
     directories: list[Any] = []
     files: list[Any] = []
     left = 0
+    ignores = _ignoring(workspace, resolved)
     try:
         with workspace.hold(resolved) as held:
             for item in sorted(held.scan(), key=lambda item: item.name):
-                if _unwanted(item.name, ignore or [], show_hidden):
+                if _unwanted(item.name, ignore or [], show_hidden) or ignores(item):
                     continue
                 if len(directories) + len(files) >= MAX_ENTRIES:
                     left += 1
@@ -71,6 +74,14 @@ def _unwanted(name: str, ignore: list[str], show_hidden: bool) -> bool:
     if not show_hidden and name.startswith("."):
         return True
     return any(fnmatchcase(name, pattern.rstrip("/")) for pattern in ignore)
+
+
+def _ignoring(workspace: Workspace, folder: ResolvedPath) -> Callable[[os.DirEntry[str]], bool]:
+    """Return what tells which entries of *folder* the workspace ignores: none where it was itself asked for by name."""
+    base = str(folder.path)
+    if not workspace.ignore or workspace.ignores(base, is_folder=True):
+        return lambda item: False
+    return lambda item: workspace.ignores(os.path.join(base, item.name), is_folder=item.is_dir(follow_symlinks=False))
 
 
 def _details(folder: int, item: os.DirEntry[str]) -> dict[str, Any]:

@@ -125,6 +125,7 @@ def _walk(workspace: Workspace, root: str, recursive: bool) -> Iterator[str]:
     """Yield the regular files below *root*, sorted, relative to it; links are not followed."""
     walked = 0
     folders = [""]
+    ignoring = bool(workspace.ignore) and not workspace.ignores(root, is_folder=True)
     while folders and walked < _MAX_WALKED:
         folder = folders.pop()
         try:
@@ -136,6 +137,8 @@ def _walk(workspace: Workspace, root: str, recursive: bool) -> Iterator[str]:
         for name, is_dir in names:
             walked += 1
             path = f"{folder}/{name}" if folder else name
+            if ignoring and workspace.ignores(os.path.join(root, path), is_folder=is_dir):
+                continue
             if not is_dir:
                 yield path
             elif recursive and name not in _SKIPPED:

@@ -9,6 +9,7 @@ from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
 from xun_builtin_tools.edit.broken import Written, what_broke
 from xun_builtin_tools.edit.changes import read_state
+from xun_builtin_tools.edit.journal import NOT_KEPT
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.state import EditState
 from xun_builtin_tools.edit.undoing import check_undo
@@ -30,7 +31,8 @@ def undo_edit(ctx: ToolCallContext[Any], path: str | None = None) -> dict[str, A
         entry = state.journal.last_call(target)
     if entry is None:
         where = "" if path is None else f" for {path}"
-        raise edit_error("noop", f"There is no edit history{where}, so nothing was undone.")
+        why = "" if state.journal.keeps else f"; {NOT_KEPT}"
+        raise edit_error("noop", f"There is no edit history{where}, so nothing was undone{why}.")
     check_undo(workspace, [entry])
     planned = state.journal.plan_undo(entry)
     gate.write(ctx, planned)

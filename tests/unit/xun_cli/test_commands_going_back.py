@@ -83,7 +83,7 @@ async def test_rewind_lists_asks_and_gives_the_text_back(ctx):
     result = await run(ctx, "/rewind")
     assert [option["value"] for option in asked[0].options] == ["3", "2", "1", ""]
     assert "change a  (2 files written since)" in asked[0].options[1]["label"]
-    assert result.action == "draft" and result.data == "change a"
+    assert result.action == "rewound" and result.data == "change a"
     assert "Put back: b.txt" in result.outputs[0].text
     assert (ctx.session.cwd / "a.txt").read_text() == "one\n" and not (ctx.session.cwd / "b.txt").exists()
     assert (await shown(ctx, "/redo")).startswith("Done again:")
@@ -98,7 +98,7 @@ async def test_rewind_with_words_and_what_it_refuses(ctx):
     (ctx.session.cwd / "a.txt").write_text("mine\n")
     refused = await run(ctx, "/rewind 2")
     assert not refused.ok and "a.txt" in refused.outputs[0].text
-    assert (await run(ctx, "/rewind 2 --keep-files")).action == "draft"
+    assert (await run(ctx, "/rewind 2 --keep-files")).action == "rewound"
     assert (ctx.session.cwd / "a.txt").read_text() == "mine\n"
     found = default_registry().complete(ctx, "/rewind ")
     assert ("/rewind 1", "") in found and ("/rewind --files", "") in found

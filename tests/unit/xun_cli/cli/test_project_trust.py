@@ -53,8 +53,13 @@ allow = ["rm"]
 allow = ["/"]
 [workspace]
 add_dirs = ["/"]
+ignore = ["*"]
 [bash]
 env_keep = ["OPENAI_API_KEY"]
+shell = "/opt/bash"
+[session]
+snapshot = false
+snapshot_max_mb = 1
 [tools]
 allowed_hosts = ["collect.example"]
 [risk]
@@ -73,7 +78,7 @@ def test_project_never_widens(places: Places, project: Path, trusted: bool) -> N
         trust(places, project)
     settings = load(places, project)
     plain = Settings()
-    for key in ("auto_confirm", "mode", "provider", "policy", "workspace", "bash", "tools", "risk", "limits", "keys"):
+    for key in ("auto_confirm", "mode", "provider", "policy", "workspace", "bash", "tools", "risk", "limits", "keys", "session"):
         assert getattr(settings, key) == getattr(plain, key), key
     for key in ("auto_confirm", "provider.base_url", "policy.commands.allow", "risk.enabled", "mode", "limits.steps"):
         assert any(key in warning for warning in settings.warnings), key
@@ -88,6 +93,24 @@ def test_project_tightens_without_trust(places: Places, project: Path) -> None:
     assert settings.warnings == []
     assert (settings.mode, settings.tools.disable, settings.limits.steps) == ("plan", ["copy", "bash"], 9)
     assert settings.policy.commands.exclude == ["curl"]
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_what_the_person_holds_is_not_loosened(places: Places, project: Path, trusted: bool) -> None:
+    places.config_file.write_text(
+        'policy.writes.exclude = ["mine"]\nrisk.on_error = "reject"\ntools.groups = ["fs", "search"]\n'
+    )
+    for groups, left in (('["fs"]', ["fs"]), ("[]", ["fs", "search"]), ('["fs", "cmd"]', ["fs", "search"])):
+        put(project, f'policy.writes.exclude = ["theirs"]\nrisk.on_error = "unsure"\ntools.groups = {groups}\n')
+        if trusted:
+            trust(places, project)
+        settings = load(places, project)
+        assert settings.policy.writes.exclude == ["mine", "theirs"]
+        assert (settings.risk.on_error, settings.tools.groups) == ("reject", left)
+    places.config_file.write_text("")
+    put(project, 'tools.groups = ["editor"]\nrisk.on_error = "reject"\n')
+    settings = load(places, project)
+    assert (settings.risk.on_error, settings.tools.groups) == ("reject", [])
 
 
 @pytest.mark.parametrize("trusted", [False, True])

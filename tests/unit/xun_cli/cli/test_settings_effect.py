@@ -15,6 +15,8 @@ import pytest
 from tests.fakes.model_server import FakeModelServer
 from tests.unit.xun_cli.test_repl_keys import running
 from xun.choice import ChoiceOutcome
+from xun.errors import ConfigError
+from xun.models import ScriptedModel
 from xun_cli.compose import build_session
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
@@ -109,6 +111,83 @@ async def test_policy_lists_and_mode(build: Build) -> None:
     assert not result(await played(build(other, {"policy.writes.allow": ["."], "mode": "plan"}))).ok
 
 
+async def test_policy_writes_exclude_is_stronger_than_any_grant(build: Build, tmp_path: Path) -> None:
+    for folder in ("keep/in", "around"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "around" / "b.key").write_text("b\n")
+    kept = {"policy.writes.exclude": ["*.key", "keep/"], "policy.writes.allow": ["."], "mode": "auto-edit"}
+    asking = [
+        call("write_file", path="new.key", content="k\n"),
+        call("delete", path="keep/in"),
+        call("delete", path="around"),
+    ]
+    session = build([*asking, call("write_file", path="keep.txt", content="")], kept)
+    session.policy.auto_remaining = 5
+    events = await played(session)
+    questions = [event for event in events if event.type == "approval.requested"]
+    assert [event.ok for event in events if event.type == "tool.completed"] == [False, False, False, True]
+    assert len(questions) == 3 and session.policy.auto_remaining == 5
+    assert all("policy.writes.exclude" in json.dumps(event.to_json()) for event in questions[:2])
+    assert not any(option["available"] for event in questions for option in event.to_json()["options"][:1])
+
+
+async def test_workspace_ignore(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "big.txt").write_text("x\n")
+    session = build([], {"workspace.ignore": ["data/"]})
+    box = session.agent.toolbox
+
+    async def value(tool: str, **arguments: Any) -> Any:
+        return (await asyncio.to_thread(box.call_tool, session.agent, tool, arguments)).unwrap()
+
+    assert "data" not in (await value("list_dir"))["directories"]
+    assert (await value("list_dir", path="data"))["files"] == ["big.txt"]
+    named = [item["path"] for item in await value("read_many_files", include=["*.txt"])]
+    assert named == [str(tmp_path / "a.txt")]
+    assert (await value("read_file", path="data/big.txt"))["text"] == "x\n"
+    await session.close()
+
+
+async def test_tools_groups(build: Build) -> None:
+    session = build([], {"tools.groups": ["fs", "agents"]})
+    names = {tool.name for tool in session.agent.toolbox.list_tools()}
+    assert {"read_file", "agent_run"} <= names and not {"bash", "grep", "write_todos"} & names
+    await session.close()
+    session = build([], {"tools.groups": ["search"]})
+    assert "agent_run" not in {tool.name for tool in session.agent.toolbox.list_tools()}
+    await session.close()
+
+
+async def test_session_snapshot(build: Build, tmp_path: Path) -> None:
+    turns = [call("write_file", path="a.txt", content="new\n"), call("undo_edit")]
+    events = await played(build(turns, {"session.snapshot": False, "mode": "auto-edit"}))
+    undone = [event for event in events if event.type == "tool.completed"][1]
+    assert not undone.ok and "session.snapshot = false" in str(undone.error)
+    assert not list((tmp_path / "home").rglob("blobs/*"))
+    session = build([], {"session.snapshot_max_mb": 7})
+    assert session.agent.config.undo_bytes == 7_000_000
+    await session.close()
+
+
+@pytest.mark.skipif(not os.access("/usr/bin/bash", os.X_OK), reason="there is no bash in /usr/bin")
+@pytest.mark.parametrize("mode", ["off", "auto"])
+async def test_bash_shell(build: Build, mode: str) -> None:
+    turns = [call("bash", command="echo $BASH"), call("shell", command="echo $BASH")]
+    changes = {"bash.shell": "/usr/bin/bash", "sandbox.mode": mode, "auto_confirm": True}
+    done = [event for event in await played(build(turns, changes)) if event.type == "tool.completed"]
+    assert ["/usr/bin/bash" in str(event.result) for event in done] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("/bin/sh", "is no bash"), ("/no/such/bash", "can't be started"), ("{tmp}/bash", "lies in .*replaced")],
+)
+def test_bash_shell_that_is_none(build: Build, tmp_path: Path, path: str, message: str) -> None:
+    (tmp_path / "bash").symlink_to("/bin/bash")
+    with pytest.raises(ConfigError, match=message):
+        build([], {"bash.shell": path.replace("{tmp}", str(tmp_path))})
+
+
 async def test_auto_confirm(build: Build) -> None:
     write = [call("write_file", path="a.txt", content="new\n")]
     assert result(await played(build(write, {"auto_confirm": True}))).ok
@@ -147,6 +226,16 @@ async def test_risk(build: Build) -> None:
     assert (config.risk_enabled, config.risk_timeout, config.max_cost_usd) == (False, 7.0, 2.5)
     assert config.command_env == ("A",)
     await session.close()
+
+
+async def test_risk_on_error(build: Build, tmp_path: Path) -> None:
+    for on_error, made in (("unsure", True), ("reject", False)):
+        # What the assessor says is no verdict.
+        session = build([], {"risk.on_error": on_error, "auto_confirm": True})
+        session.agent.model = ScriptedModel([call("bash", command="touch made")], risk=[{"text": "sure"}])
+        await played(session)
+        assert (tmp_path / "made").exists() == made
+        (tmp_path / "made").unlink(missing_ok=True)
 
 
 async def test_provider(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
