@@ -409,3 +409,16 @@ def test_denied_or_dry_no_shell_is_begun(tmp_path):
         assert run(agent, "touch made").unwrap()["would_ask"] is True
         assert left_of(agent) == [] and list(tmp_path.iterdir()) == []
     made.workspace.close()
+
+
+def test_an_activated_environment_says_nothing_beside_the_commands(agent, tmp_path):
+    (tmp_path / "activate").write_text('PS1="(env) ${PS1:-}"\nPROMPT_COMMAND="echo now >&2"\nhash -r\n')
+    activated = value(agent, "source ./activate && echo ready")
+    assert (activated["returncode"], activated["stdout"]) == (0, "ready\n")
+    assert value(agent, "set -x; echo hi")["stdout"] == "++ echo hi\nhi\n"
+    assert value(agent, "set +x 2>/dev/null; echo hi")["stdout"] == "++ set +x\nhi\n"
+
+
+def test_a_function_of_the_name_by_which_commands_run_hides_none(agent):
+    output(agent, "eval() { :; }")
+    assert output(agent, "echo hi") == "hi\n"
