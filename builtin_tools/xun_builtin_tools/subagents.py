@@ -15,7 +15,7 @@ from xun.result import ErrorInfo, Result
 from xun.tools.context import ToolCallContext
 from xun.tools.function import except_safe
 from xun.tools.suspend import Suspend
-from xun_builtin_tools.background import Background
+from xun_builtin_tools.background_agents import Background
 
 AgentGetter = Callable[[AgentGetterParam], Agent[Any]]
 

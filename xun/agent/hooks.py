@@ -107,7 +107,8 @@ class HookPoint:
 
     def remove(self, handler: Handler) -> None:
         """Take *handler* back; no error when it is not there."""
-        self._handlers = [item for item in self._handlers if item[0] is not handler]
+        # By equality: a bound method is another object each time that it is looked up.
+        self._handlers = [item for item in self._handlers if item[0] != handler]
 
     def drop_run(self, run: object) -> None:
         """Forget one-time handlers that were meant for *run*."""

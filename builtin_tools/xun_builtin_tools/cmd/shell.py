@@ -18,13 +18,13 @@ from xun_builtin_tools.cmd.capture import Capture, call_capture
 from xun_builtin_tools.cmd.inert import what_changes
 from xun_builtin_tools.cmd.session import ShellOutcome, ShellSession
 from xun_builtin_tools.cmd.walled import note
+from xun_builtin_tools.per_agent import PerAgent
 from xun_policies.commands import evaluate
 from xun_policies.shell.environment import child_environment
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
 
-_KEY = "__shell_session"
 _LOST = "The earlier shell had ended between the calls, with what was set in it; this was the first call of a new one."
 _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
@@ -60,23 +60,15 @@ def shell(ctx: ToolCallContext[Any], command: str, timeout: float = 120, restart
     return _Shell.of(ctx.agent).call(ctx, command, timeout, restart)
 
 
-class _Shell:
-    """The shell of one agent; it is there from the first command on, and ended when the agent is finalised."""
+class _Shell(PerAgent):
+    """The shell of one agent; it is there from the first command on."""
+
+    key = "__shell_session"
 
     def __init__(self, agent: Agent[Any]) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._session: ShellSession | None = None
         self._lock = threading.Lock()
-
-    @classmethod
-    def of(cls, agent: Agent[Any]) -> _Shell:
-        """Return that of *agent*."""
-        found = agent.state.get(_KEY)
-        if isinstance(found, _Shell) and found._agent is agent:
-            return found
-        made = agent.state[_KEY] = cls(agent)
-        agent.hooks.before_finalize.add(made._end)
-        return made
 
     def call(self, ctx: ToolCallContext[Any], command: str, timeout: float, restart: bool) -> dict[str, Any]:
         """Run one command, when it may run."""
@@ -114,13 +106,10 @@ class _Shell:
         if session is not None:
             session.close()
 
-    def _end(self, agent: Agent[Any]) -> None:
-        if agent is not self._agent:
-            return
+    def end(self) -> None:
+        """End the shell with all its jobs."""
         # Without the lock: a command may hold it for as long as it runs, and ends with its shell.
         self._close()
-        agent.state.pop(_KEY, None)
-        agent.hooks.before_finalize.remove(self._end)
 
 
 def _state(session: ShellSession | None, variables: dict[str, str]) -> str:

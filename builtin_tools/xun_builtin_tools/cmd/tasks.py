@@ -14,6 +14,7 @@ from xun.errors import CommandError
 from xun.events import TaskCompleted, TaskStarted
 from xun.tools.suspend import CALL
 from xun_builtin_tools.cmd.process import DRAIN, GRACE, Outcome, Watch
+from xun_builtin_tools.per_agent import PerAgent
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_RUNNING = 16
 """Tasks of one agent that run at the same time."""
-_KEY = "__background_commands"
 _PATIENCE = GRACE + DRAIN + 8.0
 
 
@@ -110,32 +110,20 @@ class Task:
             self._thread.join(_PATIENCE)
 
 
-class Tasks:
-    """The commands that one agent has in the background; kept with its state, ended when it is finalised.
+class Tasks(PerAgent):
+    """The commands that one agent has in the background."""
 
-    Args:
-        agent: Whose they are.
-    """
+    key = "__background_commands"
 
     def __init__(self, agent: Agent[Any]) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._tasks: dict[str, Task] = {}
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, agent: Agent[Any]) -> Tasks:
-        """Return those of *agent*."""
-        found = agent.state.get(_KEY)
-        if isinstance(found, Tasks) and found._agent is agent:
-            return found
-        made = agent.state[_KEY] = cls(agent)
-        agent.hooks.before_finalize.add(made._end_all)
-        return made
-
-    @classmethod
     def among(cls, agent: Agent[Any]) -> list[Task]:
         """Return the tasks of *agent* without making anything."""
-        found = agent.state.get(_KEY)
+        found = agent.state.get(cls.key)
         return found.all() if isinstance(found, Tasks) else []
 
     def all(self) -> list[Task]:
@@ -173,23 +161,20 @@ class Tasks:
         watch.stop_showing()
         for sink in sinks:
             sink.detach()
-        task = Task(self._agent, command, process, watch, log)
+        task = Task(self.agent, command, process, watch, log)
         with self._lock:
             self._tasks[task.id] = task
         task.start()
         return task
 
-    def _end_all(self, agent: Agent[Any]) -> None:
-        if agent is not self._agent:
-            return
+    def end(self) -> None:
+        """End all of them, side by side."""
         tasks = self.all()
         for task in tasks:
             task.ask_to_stop()
         for task in tasks:
             task.join()
             task.stop()
-        agent.state.pop(_KEY, None)
-        agent.hooks.before_finalize.remove(self._end_all)
 
 
 def new_log(agent: Agent[Any]) -> TaskLog:

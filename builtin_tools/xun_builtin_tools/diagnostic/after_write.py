@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from xun.errors import ToolError
 from xun_builtin_tools.diagnostic.server import Finding, LanguageServer, worst_first
+from xun_builtin_tools.diagnostic.session import LanguageSession
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
-    from xun_builtin_tools.diagnostic.asking import LanguageSession
-
-KEY = "__language_server"
-"""The slot of ``agent.state`` with the server of that agent."""
 
 _FOR_LOCK = 0.1
 
@@ -63,9 +60,9 @@ def _session(agent: Agent[Any]) -> LanguageSession | None:
     """Return the session of *agent*, else that of an agent above it in the same folders."""
     at: Agent[Any] | None = agent
     while at is not None and at.workspace.roots == agent.workspace.roots:
-        found = at.state.get(KEY)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        found = at.state.get(LanguageSession.key)
+        if isinstance(found, LanguageSession):
+            return found
         at = at.parent
     return None
 

@@ -187,6 +187,9 @@ async def test_life_hooks_once_each_and_removal():
     hooks.before_execution.add(lambda agent: trace.append("run"))
     removed = hooks.before_execution.add(lambda agent: trace.append("removed"))
     hooks.before_execution.remove(removed)
+    hooks.before_execution.add(trace.append)
+    # A method is another object each time that it is looked up.
+    hooks.before_execution.remove(trace.append)
     hooks.before_finalize.add(lambda agent: trace.append("end"))
     agent = scripted({"text": ""}, hooks=hooks)
     agent.initialize()

@@ -15,7 +15,8 @@ import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.environment.tags import carriers
-from xun_builtin_tools.diagnostic.asking import MAX_FINDINGS, SERVERS
+from xun_builtin_tools.diagnostic.asking import MAX_FINDINGS
+from xun_builtin_tools.diagnostic.session import SERVERS
 from xun_builtin_tools.diagnostic.watching import Look
 
 FAKE = Path(__file__).parents[3] / "fakes" / "language_server.py"
