@@ -170,6 +170,7 @@ class UiSettings:
         notify_when: unfocused or always.
         title: The title of the window or tab says what the session does.
         progress: auto, on or off: whether the tab shows that xun works; auto: in terminals that are known to draw it.
+        status_command: A line for bash that gets the session's facts as JSON and prints the status line; "" for none.
         paste_fold_lines: A paste of more lines is shown folded.
         paste_fold_chars: A paste of more characters is shown folded.
         hints: Show hints.
@@ -188,6 +189,7 @@ class UiSettings:
     notify_when: str = "unfocused"
     title: bool = True
     progress: str = "auto"
+    status_command: str = ""
     paste_fold_lines: int = 15
     paste_fold_chars: int = 1000
     hints: bool = True

@@ -39,6 +39,7 @@ NEVER = (
     "session.snapshot",
     "session.snapshot_max_mb",
     "tools.allowed_hosts",
+    "ui.status_command",
     "workspace",
 )
 """Keys, and what is below them, that no project sets, trusted or not."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from xun_cli.frontend.conversation import Conversation
+    from xun_cli.frontend.status_command import StatusCommand
     from xun_cli.session.session import Session
 
 
@@ -32,12 +33,12 @@ def welcome_lines(folder: Path, columns: int, *, hints: bool) -> list[Line]:
     return lines
 
 
-def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
+def status_of(session: Session | None, *, hint: str, branch: str, command: StatusCommand) -> Status:
     """Return what the status line tells of *session*; None while it is opened."""
     if session is None:
         return Status(hint=hint)
     policy, usage = session.policy, session.usage
-    return Status(
+    status = Status(
         model=session.model_name,
         context_pct=session.context_pct,
         cost_usd=usage.cost_usd,
@@ -50,6 +51,7 @@ def status_of(session: Session | None, *, hint: str, branch: str) -> Status:
         granted=(len(policy.command_allowlist), len(policy.write_allowlist)),
         hint=hint,
     )
+    return command.over(status, session)
 
 
 def _beside(session: Session) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xun_cli.render.safe import safe
 from xun_cli.render.tally import token_words
-from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Line, cut, width
+from xun_cli.render.text import ACCENT, BAD, BOLD, DIM, PLAIN, WARN, Fragment, Line, cut, cut_line, width
 
 _SEPARATOR = " · "
 
@@ -26,6 +26,7 @@ class Status:
         sandbox: What holds commands in, and whether that is "bad" or "dim".
         background: How many commands and sub-agents run beside the turn.
         granted: Commands and paths granted in this session.
+        own: What the person's own command says in place of all that is not about safety.
         hint: A passing remark that takes the place of everything else.
     """
 
@@ -39,6 +40,7 @@ class Status:
     sandbox: tuple[str, str] = ("", "dim")
     background: int = 0
     granted: tuple[int, int] = (0, 0)
+    own: tuple[Fragment, ...] = ()
     hint: str = ""
 
 
@@ -48,6 +50,8 @@ def status_line(status: Status, columns: int) -> Line:
         return [(BOLD, cut(safe(status.hint, multiline=False), columns))]
     if not status.model:
         return [(DIM, cut("starting …", columns))]
+    if status.own:
+        return cut_line([*_safety(status), (DIM, _SEPARATOR), *status.own], columns)
     parts = _parts(status)
     while len(parts) > 2 and sum(width(text) for _, text in parts) + len(_SEPARATOR) * (len(parts) - 1) > columns:
         parts.pop()
@@ -60,11 +64,20 @@ def status_line(status: Status, columns: int) -> Line:
     return line
 
 
-def _parts(status: Status) -> list[tuple[str, str]]:
+def _mode(status: Status) -> Fragment:
     mode_style = {"plan": ACCENT, "auto-edit": WARN}.get(status.mode, PLAIN)
-    mode = f"auto {status.auto}" if status.auto else status.mode
+    return (WARN, f"auto {status.auto}") if status.auto else (mode_style or DIM, status.mode)
+
+
+def _safety(status: Status) -> Line:
+    """Return what no line of the person's own takes the place of: the mode, and a sandbox that is missing."""
+    mark, style = status.sandbox
+    return [_mode(status), (DIM, _SEPARATOR), (BAD, mark)] if mark and style == "bad" else [_mode(status)]
+
+
+def _parts(status: Status) -> list[Fragment]:
     # The mode decides what happens unasked: it is the last to fall away.
-    parts = [(DIM, safe(status.model, multiline=False)), (WARN if status.auto else mode_style or DIM, mode)]
+    parts = [(DIM, safe(status.model, multiline=False)), _mode(status)]
     if status.background:
         parts.append((PLAIN, f"{status.background} in background"))
     if status.context_pct is not None:

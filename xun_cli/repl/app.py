@@ -24,6 +24,7 @@ from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Leave, Switch
 from xun_cli.frontend.paths import PathOffers
 from xun_cli.frontend.signs import show_state, signs_for
+from xun_cli.frontend.status_command import status_command
 from xun_cli.frontend.texts import branch_now, farewell, notes_of, status_of, welcome_lines
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
@@ -107,11 +108,14 @@ class Repl:
         self.overlays.over(self.app)
 
     def _make_view(self) -> View:
+        command = status_command(self._settings, self._options.cwd, self.conversation, self.refresh)
         return View(
             self.composer,
             self.dialog,
             self.transcript,
-            status=lambda: status_of(self.conversation.session, hint=self._hint.text, branch=self._branch),
+            status=lambda: status_of(
+                self.conversation.session, hint=self._hint.text, branch=self._branch, command=command
+            ),
             size=self._output.get_size,
             notes=lambda: notes_of(self.conversation, self._columns()),
             hints=self._settings.ui.hints,

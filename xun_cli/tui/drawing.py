@@ -139,7 +139,10 @@ class Drawing:
         return min(MENU_ROWS, max(1, self._app.size.height // 3 - 1))
 
     def _status(self) -> Line:
-        status = status_of(self._face.conversation.session, hint=self._face.hint.text, branch=self._face.branch)
+        face = self._face
+        status = status_of(
+            face.conversation.session, hint=face.hint.text, branch=face.branch, command=face.status_command
+        )
         return status_line(status, max(1, self._app.size.width - 2))
 
     def _paint_panel(self) -> None:

@@ -15,6 +15,7 @@ from xun_cli.frontend.notify import Notifier
 from xun_cli.frontend.outcome import Carried, Switch
 from xun_cli.frontend.paths import PathOffers
 from xun_cli.frontend.signs import show_state, signs_for
+from xun_cli.frontend.status_command import status_command
 from xun_cli.frontend.texts import branch_now, farewell, welcome_lines
 from xun_cli.frontend.viewing import Viewing
 from xun_cli.render.live import FRAME
@@ -72,6 +73,7 @@ class Face:
         ui, self.hints = settings.ui, settings.ui.hints
         self._signs = signs_for(ui.title, ui.progress, os.environ, app.write_raw, clock)
         self.notifier = Notifier(ui.notify, ui.notify_when, app.write_raw, reports=False, signs=self._signs)
+        self.status_command = status_command(settings, options.cwd, self.conversation, self.refresh)
         self.overlay = Overlay(app, self.refresh)
         self.views = Viewing(self, self.overlay, self.conversation, settings)
         self.dialog = Dialog(
