@@ -6,12 +6,12 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NoReturn
 
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import sha256
-from xun_policies.paths.held import HeldFolder
+from xun_policies.paths.held import Attributes, HeldFolder
 from xun_policies.workspace import PathInvalid, ResolvedPath, Workspace
 
 KEEP_LIMIT = 50_000_000
@@ -24,6 +24,19 @@ Kind = Literal["absent", "file", "link", "dir"]
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What a file, link or folder that goes away had besides its content and mode.
+
+    Attributes:
+        owner: Its user and group.
+        attributes: Its extended attributes, access lists among them.
+    """
+
+    owner: tuple[int, int]
+    attributes: Attributes = ()
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """What is at a path.
 
@@ -32,12 +45,14 @@ class State:
         data: The bytes of a file or the target of a link; None when they are not at hand.
         mode: The permission bits of a file or folder.
         digest: The SHA-256 of the bytes of a file or the target of a link.
+        facts: What it gets, or had, besides; None for what a new one gets by itself.
     """
 
     kind: Kind
     data: bytes | None = None
     mode: int = 0
     digest: str = ""
+    facts: Facts | None = field(default=None, compare=False)
 
     def same(self, other: State) -> bool:
         """Whether both have the same content; modes are not compared."""
@@ -113,6 +128,17 @@ def read_state(workspace: Workspace, path: ResolvedPath, *, keep: int = KEEP_LIM
         return ABSENT
     except OSError as exc:
         raise_os_error(exc, path.display, "read")
+
+
+def with_facts(workspace: Workspace, path: ResolvedPath, state: State) -> State:
+    """Return *state* with the owner and attributes of what is at *path*; as it is where they can't be read."""
+    if state.kind == "absent" or str(path.path) in workspace.roots:
+        return state
+    try:
+        with workspace.hold_parent(path) as parent:
+            return replace(state, facts=Facts(*parent.facts(path.path.name)))
+    except OSError:
+        return state
 
 
 def state_in(parent: HeldFolder, name: str, display: str, *, keep: int = KEEP_LIMIT) -> State:

@@ -162,6 +162,7 @@ class _Commit:
         for number, op in enumerate(changes):
             if staged[number] is not None:
                 self._swap_in(number, op, staged[number] or "")
+        self._dress_folders([op for op in changes if op.after.kind == "dir" and op.before.kind == "absent"])
         gone = {number: op for number, op in enumerate(changes) if op.after.kind == "absent"}
         folders = {number: op for number, op in gone.items() if op.before.kind == "dir"}
         for number, op in gone.items():
@@ -170,6 +171,13 @@ class _Commit:
                     self._remove_folder(number, op, {str(change.path.path) for change in gone.values()})
                 else:
                     self._remove(number, op)
+
+    def _dress_folders(self, changes: Sequence[Change]) -> None:
+        """Give folders that come back what they had, the innermost first: from then on some can't be written."""
+        for op in sorted(changes, key=lambda op: len(op.path.path.parts), reverse=True):
+            if op.after.facts is not None:
+                with self.workspace.hold_parent(op.path) as parent:
+                    parent.dress(op.path.path.name, op.after.mode, op.after.facts.owner, op.after.facts.attributes)
 
     def _make_parents(self, path: ResolvedPath) -> None:
         parent = path.path.parent
@@ -198,15 +206,19 @@ class _Commit:
             return None
         if op.after.data is None:
             raise edit_error("io", f"The content that {op.path.display} should get was not kept.")
-        name = temp_name(self.token, number, "n")
+        name, facts = temp_name(self.token, number, "n"), op.after.facts
         with self.workspace.hold_parent(op.path) as parent:
             self.staged.append((op.path, name))
             if op.after.kind == "link":
                 self.disk.symlink(parent, name, os.fsdecode(op.after.data))
+                if facts is not None:
+                    parent.give_link(name, facts.owner)
                 return name
             found = parent.lstat(op.path.path.name) if op.before.kind == "file" else None
             if found is None:
-                self.disk.write(parent, name, op.after.data, op.after.mode)
+                self.disk.write(parent, name, op.after.data, op.after.mode, None if facts is None else facts.owner)
+                if facts is not None:
+                    parent.dress(name, op.after.mode, facts.owner, facts.attributes)
                 return name
             # A mode that somebody changed since the file was read is theirs, unless this change is about it.
             mode = op.after.mode if op.after.mode != op.before.mode else stat.S_IMODE(found.st_mode)

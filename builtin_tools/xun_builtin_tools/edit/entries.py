@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from xun_builtin_tools.edit.changes import Change, Operation, Rename, State
+from xun_builtin_tools.edit.changes import Change, Facts, Operation, Rename, State, with_facts
 from xun_policies.workspace import ResolvedPath, Workspace
 
 
@@ -119,6 +120,13 @@ class Entry:
         )
 
 
+def going(workspace: Workspace, op: Operation) -> Operation:
+    """Return *op* with what goes away by it as it is on the disk: its owner and attributes too."""
+    if isinstance(op, Rename):
+        return replace(op, replaced=with_facts(workspace, op.target, op.replaced))
+    return replace(op, before=with_facts(workspace, op.path, op.before)) if op.after.kind == "absent" else op
+
+
 def stored(op: Operation) -> StoredOp:
     """Return *op* by names and without bytes."""
     if isinstance(op, Rename):
@@ -176,11 +184,20 @@ def _op_from_json(values: dict[str, Any]) -> StoredOp:
 
 
 def _state_to_json(state: State) -> list[Any]:
-    return [state.kind, state.mode, state.digest]
+    values: list[Any] = [state.kind, state.mode, state.digest]
+    if state.facts is not None:
+        attributes = {name: b64encode(value).decode() for name, value in state.facts.attributes}
+        values += [list(state.facts.owner), attributes]
+    return values
 
 
 def _state_from_json(values: list[Any]) -> State:
-    kind, mode, digest = values
+    kind, mode, digest, *more = values
     if kind not in ("absent", "file", "link", "dir"):
         raise ValueError(f"no state named {kind!r}")
-    return State(kind, None, int(mode), str(digest))
+    facts = None
+    if more:
+        (user, group), attributes = more
+        named = tuple((str(name), b64decode(value, validate=True)) for name, value in attributes.items())
+        facts = Facts((int(user), int(group)), named)
+    return State(kind, None, int(mode), str(digest), facts)

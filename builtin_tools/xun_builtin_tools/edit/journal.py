@@ -13,7 +13,7 @@ from xun_builtin_tools.edit.blobs import Blobs
 from xun_builtin_tools.edit.changes import Change, Operation, State
 from xun_builtin_tools.edit.commit import commit, missing_folders, new_token
 from xun_builtin_tools.edit.disk import Disk
-from xun_builtin_tools.edit.entries import Entry, stored
+from xun_builtin_tools.edit.entries import Entry, going, stored
 from xun_builtin_tools.edit.index import Index
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.undoing import (
@@ -127,7 +127,7 @@ class EditJournal:
             for op in operations:
                 for state in (op.before,) if isinstance(op, Change) else (op.replaced,):
                     partial = not self._keep(state) or partial
-            ops = tuple(map(stored, operations))
+            ops = tuple(stored(going(self._workspace, op)) for op in operations)
             folders = missing_folders(self._workspace, operations)
             entry = Entry(self._next, self._run, turn, tool, ops, folders, token, partial=partial)
             self._note("begin", entry=entry.to_json(), must=True)

@@ -9,7 +9,16 @@ from typing import Any
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools import gate
-from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, folder_state, read_state
+from xun_builtin_tools.edit.changes import (
+    ABSENT,
+    Change,
+    Operation,
+    Rename,
+    State,
+    folder_state,
+    read_state,
+    with_facts,
+)
 from xun_builtin_tools.edit.messages import edit_error
 from xun_builtin_tools.edit.writing import Touched, carry_out, count_bytes, existing_file, missing
 from xun_builtin_tools.fs.trees import (
@@ -107,7 +116,7 @@ def _across(workspace: Workspace, source: ResolvedPath, target: ResolvedPath, re
     state = read_state(workspace, source, keep=_COPY_LIMIT)
     if state.kind == "dir" or state.data is None:
         raise edit_error("io", f"{source.display} would have to go to another disk: copy it, then delete it.")
-    return [Change(target, replaced, state), Change(source, state, ABSENT)]
+    return [Change(target, replaced, with_facts(workspace, source, state)), Change(source, state, ABSENT)]
 
 
 @tool_attr(sequential=True)

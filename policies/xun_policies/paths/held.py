@@ -45,20 +45,41 @@ def read_descriptor(fd: int, path: str, limit: int | None = None) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+Attributes = tuple[tuple[str, bytes], ...]
+"""Extended attributes by their names; an access list is one of them."""
+
+MAX_ATTRIBUTES = 200_000
+"""Bytes of the extended attributes of one file that are kept."""
+
 _VOUCHING = ("security.capability", "security.ima", "security.evm")
 
 
 def _copy_attributes(source: int, target: int) -> bool:
-    if not hasattr(os, "listxattr"):
-        return False
-    copied = False
-    with contextlib.suppress(OSError):
-        for name in os.listxattr(source):
-            if name not in _VOUCHING:
+    return _set_attributes(target, _attributes(source))
+
+
+def _attributes(fd: int) -> Attributes:
+    """Return the extended attributes that a copy may have; those beyond `MAX_ATTRIBUTES` bytes are left out."""
+    found: list[tuple[str, bytes]] = []
+    size = 0
+    if hasattr(os, "listxattr"):
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(fd):
                 with contextlib.suppress(OSError):
-                    os.setxattr(target, name, os.getxattr(source, name))
-                    copied = True
-    return copied
+                    value = os.getxattr(fd, name) if name not in _VOUCHING else None
+                    if value is not None and size + len(value) <= MAX_ATTRIBUTES:
+                        size += len(value)
+                        found.append((name, value))
+    return tuple(found)
+
+
+def _set_attributes(fd: int, attributes: Attributes) -> bool:
+    done = False
+    for name, value in attributes:
+        with contextlib.suppress(OSError):
+            os.setxattr(fd, name, value)
+            done = True
+    return done
 
 
 def _give(fd: int, user: int, group: int) -> int:
@@ -163,6 +184,38 @@ class HeldFolder:
                 os.close(target)
         finally:
             os.close(source)
+
+    def facts(self, name: str) -> tuple[tuple[int, int], Attributes]:
+        """Return owner and group of *name*, which is not followed, and its extended attributes as `copy_attributes`."""
+        found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        attributes: Attributes = ()
+        if not stat.S_ISLNK(found.st_mode):
+            with contextlib.suppress(OSError):
+                fd = self._open(name)
+                try:
+                    attributes = _attributes(fd)
+                finally:
+                    os.close(fd)
+        return (found.st_uid, found.st_gid), attributes
+
+    def dress(self, name: str, mode: int, owner: tuple[int, int], attributes: Attributes) -> None:
+        """Give a file or folder of ours its owner, its attributes and its mode, as far as may be.
+
+        The bits by which it would run as its owner or group are left out where that one could not be given.
+        """
+        fd = self._open(name)
+        try:
+            lost = _give(fd, *owner)
+            os.fchmod(fd, mode | stat.S_IWUSR)  # else its owner may not set attributes
+            _set_attributes(fd, attributes)
+            os.fchmod(fd, mode & ~lost)  # an access list brings a mode with it
+        finally:
+            os.close(fd)
+
+    def give_link(self, name: str, owner: tuple[int, int]) -> None:
+        """Give the link *name* its owner, where that may be."""
+        with contextlib.suppress(PermissionError):
+            os.chown(name, *owner, dir_fd=self.fd, follow_symlinks=False)
 
     def replace(self, source: str, name: str) -> None:
         """Put the file *source* of this folder in the place of *name*, atomically."""

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
+from xun_builtin_tools.edit.journal import EditJournal
+from xun_builtin_tools.edit.state import EditState
 
 NOBODY = 65534
 # A posix_acl_xattr of version 2: owner rw-, user nobody r--, group r--, mask r--, others none.
@@ -145,3 +147,48 @@ def replace_as_nobody(folder: Path) -> str:
         said = pipe.read()
     os.waitpid(child, 0)
     return said
+
+
+def facts_of(path: Path) -> tuple[int, int, int, dict[str, bytes]]:
+    found = path.lstat()
+    names = [] if path.is_symlink() else os.listxattr(path)
+    return stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, {name: os.getxattr(path, name) for name in names}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_comes_back_has_its_owner_and_attributes(agent: Agent[Any], tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "in").mkdir(parents=True)
+    (tree / "in" / "a.txt").write_text("a\n")
+    (tree / "link").symlink_to("in/a.txt")
+    give(tree / "in" / "a.txt", "user.origin", b"here")
+    give(tree / "in" / "a.txt", "system.posix_acl_access", ACCESS_LIST)
+    give(tree / "in", "user.origin", b"folder")
+    (tree / "in" / "a.txt").chmod(0o444)
+    os.chown(tree / "in" / "a.txt", 1234, 4321)
+    os.chown(tree / "in", 1234, 4321)
+    os.chown(tree / "link", 1234, 4321, follow_symlinks=False)
+    (tree / "in").chmod(0o2775)
+    paths = (tree / "in" / "a.txt", tree / "in", tree / "link")
+    before = [facts_of(path) for path in paths]
+    assert before[0][3]["user.origin"] == b"here" and before[1][:3] == (0o2775, 1234, 4321)
+    for tool, arguments in (("delete", {"path": "tree"}), ("move", {"src": "other", "dst": "tree/in/a.txt"})):
+        (tmp_path / "other").write_text("other\n")
+        call(agent, tool, **arguments).unwrap()
+        call(agent, "undo_edit").unwrap()
+        assert [facts_of(path) for path in paths] == before, tool
+        assert (tree / "in" / "a.txt").read_text() == "a\n"
+    call(agent, "copy", src="tree/in/a.txt", dst="copied").unwrap()
+    assert (tmp_path / "copied").stat().st_uid == 0
+
+
+def test_facts_outlive_the_process(agent: Agent[Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a\n")
+    give(path, "user.origin", b"here")
+    EditState.of(agent).journal.persist_to(tmp_path / "kept.undo")
+    call(agent, "delete", path="a.txt").unwrap()
+    later = EditJournal(agent.workspace)
+    later.persist_to(tmp_path / "kept.undo")
+    assert later.undo_last_call() == [str(path)]
+    assert os.getxattr(path, "user.origin") == b"here"

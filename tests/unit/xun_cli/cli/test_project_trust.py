@@ -78,7 +78,8 @@ def test_project_never_widens(places: Places, project: Path, trusted: bool) -> N
         trust(places, project)
     settings = load(places, project)
     plain = Settings()
-    for key in ("auto_confirm", "mode", "provider", "policy", "workspace", "bash", "tools", "risk", "limits", "keys", "session"):
+    sections = ("provider", "policy", "workspace", "bash", "tools", "risk", "limits", "session")
+    for key in ("auto_confirm", "mode", "keys", *sections):
         assert getattr(settings, key) == getattr(plain, key), key
     for key in ("auto_confirm", "provider.base_url", "policy.commands.allow", "risk.enabled", "mode", "limits.steps"):
         assert any(key in warning for warning in settings.warnings), key

@@ -67,7 +67,7 @@ def test_profile_file(places: Places, tmp_path: Path) -> None:
         ("[update]\ncheck = true", 'config.toml:2: "update.check" can only be false'),
         ('[risk]\non_error = "allow"', 'config.toml:2: "risk.on_error" must be one of unsure, reject'),
         ('[bash]\nshell = "bash"', 'config.toml:2: "bash.shell" must be an absolute path'),
-        ('[tools]\ngroups = ["fss"]', 'config.toml:2: "tools.groups": no tool group named "fss"; the groups are system'),
+        ('[tools]\ngroups = ["fss"]', 'config.toml:2: "tools.groups": no tool group named "fss"; the groups are'),
         ("[session]\nsnapshot_max_mb = 0", 'config.toml:2: "session.snapshot_max_mb" is from 1 to 100000'),
         ('[policy.writes]\nexclude = ["!a"]', 'config.toml:2: "policy.writes.exclude": the pattern "!a" begins'),
         ('[workspace]\nignore = [""]', 'config.toml:2: "workspace.ignore": a pattern is empty'),
