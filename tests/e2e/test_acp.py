@@ -12,8 +12,12 @@ import acp
 import pytest
 from acp import helpers
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
+    ClientCapabilities,
     DeniedOutcome,
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
     McpServerStdio,
     RequestPermissionResponse,
     ResourceContentBlock,
@@ -37,6 +41,7 @@ class Editor:
         self.updates: list[object] = []
         self.asked: list[tuple[object, list[object]]] = []
         self.open = asyncio.Event()
+        self.forms: list[tuple[str, object]] = []
 
     def on_connect(self, conn) -> None:
         self.agent = conn
@@ -54,6 +59,10 @@ class Editor:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         chosen = next(option for option in options if option.kind == answer)
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
+
+    async def create_elicitation(self, message, mode, **_):
+        self.forms.append((message, mode))
+        return AcceptElicitationResponse(action="accept", content={"answer": "in my words"})
 
     def of(self, kind: str) -> list[object]:
         return [update for update in self.updates if update.session_update == kind]
@@ -79,10 +88,13 @@ def play(project, environment):
     def run(editor, body, *arguments: str) -> int:
         async def talk() -> int:
             command = [*XUN, *arguments]
-            async with acp.spawn_agent_process(lambda _: editor, *command, env=environment, cwd=str(project)) as (
-                agent,
-                process,
-            ):
+            async with acp.spawn_agent_process(
+                lambda _: editor,
+                *command,
+                env=environment,
+                cwd=str(project),
+                use_unstable_protocol=True,  # forms
+            ) as (agent, process):
                 await agent.initialize(protocol_version=1)
                 await body(agent)
             return process.returncode
@@ -194,6 +206,22 @@ def test_an_earlier_session_is_listed_and_goes_on(play, script, project):
 
     assert play(editor, second, "-m", script({"text": "Lemon."})) == 0
     assert editor.said().endswith("Lemon.")
+
+
+def test_a_question_for_free_text_is_a_form_where_there_are_some(play, script, project):
+    editor = Editor()
+    question = {"question": "Which name?", "type": "text"}
+    model = script(calls("ask_user", questions=[question]), {"text": "thanks"})
+
+    async def body(agent):
+        elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities())
+        await agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities(elicitation=elicitation))
+        made = await agent.new_session(cwd=str(project), mcp_servers=[])
+        await agent.prompt(session_id=made.session_id, prompt=words("go"))
+
+    play(editor, body, "--model", model)
+    assert [message for message, _ in editor.forms] == ["Which name?"]
+    assert "in my words" in json.dumps([update.model_dump(mode="json") for update in editor.updates])
 
 
 def test_files_modes_commands_and_todos(play, script, project):

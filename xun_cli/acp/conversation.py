@@ -23,6 +23,7 @@ from xun.events import (
     UsageUpdated,
 )
 from xun_cli.acp.asking import options_of, outcome_of, tool_call_of
+from xun_cli.acp.forms import form_of, outcome_of_form, wants_form
 from xun_cli.acp.prompts import Message, read_prompt
 from xun_cli.acp.updates import COLUMNS, Update, Updates
 from xun_cli.commands.registry import CommandContext, is_command
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from acp.interfaces import Client
     from acp.schema import StopReason
 
+    from xun.choice import ChoiceRequest
     from xun_cli.commands.registry import Registry
     from xun_cli.places import Places
     from xun_cli.session.envelope import Envelope
@@ -60,13 +62,21 @@ class Conversation:
         registry: Its slash commands.
         client: The editor.
         places, settings: As the session was built with.
+        forms: The editor shows forms, in which a person can type an answer.
     """
 
     def __init__(
-        self, session: Session, registry: Registry, client: Client, places: Places, settings: Settings
+        self,
+        session: Session,
+        registry: Registry,
+        client: Client,
+        places: Places,
+        settings: Settings,
+        *,
+        forms: bool = False,
     ) -> None:
         self.session = session
-        self._registry, self._client = registry, client
+        self._registry, self._client, self._forms = registry, client, forms
         self._places, self._settings = places, settings
         self._updates = Updates(str(session.cwd), lambda: session.agent.context_window)
         self._waiting: deque[Event | asyncio.Future[None]] = deque()
@@ -175,6 +185,8 @@ class Conversation:
         request = next((item for item in self.session.pending() if item.id == request_id), None)
         if request is None:
             return
+        if self._forms and wants_form(request) and await self._answered_in_form(request):
+            return
         options = options_of(request)
         chosen: str | None = None
         if options:
@@ -191,6 +203,16 @@ class Conversation:
             self.session.answer(request_id, unanswerable())
         else:
             self.session.answer(request_id, outcome_of(request, chosen))
+
+    async def _answered_in_form(self, request: ChoiceRequest) -> bool:
+        """Ask by a form; False when the editor could not show it after all."""
+        text, form = form_of(request, self.session.id)
+        try:
+            answer = await self._client.create_elicitation(message=text, mode=form)
+        except (ConnectionError, RequestError, ValueError):
+            return False
+        self.session.answer(request.id, outcome_of_form(request, answer))
+        return True
 
     # -- from the editor --------------------------------------------------------------------------
 
@@ -274,7 +296,7 @@ class Conversation:
 
 
 def unanswerable() -> Any:
-    """Return the answer to a question that takes only free text: an editor has no field for that."""
+    """Return the answer to a question that takes only free text, for an editor that has no field for that."""
     from xun.choice import ChoiceOutcome
 
     return ChoiceOutcome(

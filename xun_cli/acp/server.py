@@ -18,6 +18,7 @@ from acp import PROTOCOL_VERSION, AgentSideConnection
 from acp.exceptions import RequestError
 from acp.schema import (
     AgentCapabilities,
+    ClientCapabilities,
     HttpMcpServer,
     Implementation,
     InitializeResponse,
@@ -39,6 +40,7 @@ from acp.schema import (
 from xun.errors import ConfigError, XunError
 from xun_cli._version import __version__
 from xun_cli.acp.conversation import AUTH_REQUIRED, Conversation
+from xun_cli.acp.forms import has_forms
 from xun_cli.acp.lines import Lines
 from xun_cli.frontend.signals import handled
 from xun_cli.options import StartOptions
@@ -76,13 +78,17 @@ class EditorAgent:
         self._build = build
         self._open: dict[str, Conversation] = {}
         self._client: Client | None = None
+        self._forms = False
 
     def on_connect(self, conn: Client) -> None:
         """Take the editor's end of the connection."""
         self._client = conn
 
-    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Tell what this server can do."""
+    async def initialize(
+        self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
+    ) -> InitializeResponse:
+        """Tell what this server can do, and note whether the editor has forms."""
+        self._forms = has_forms(client_capabilities)
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -198,7 +204,7 @@ class EditorAgent:
             raise RequestError(AUTH_REQUIRED, str(error)) from None
         except XunError as error:
             raise _refused(str(error)) from None
-        made = Conversation(session, build_registry(), self._client, self._places, settings)
+        made = Conversation(session, build_registry(), self._client, self._places, settings, forms=self._forms)
         self._open[session.id] = made
         return made
 

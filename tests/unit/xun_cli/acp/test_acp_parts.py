@@ -9,11 +9,18 @@ from pathlib import Path
 
 import pytest
 from acp import helpers
-from acp.schema import AudioContentBlock, ResourceContentBlock, TextResourceContents
+from acp.schema import (
+    AcceptElicitationResponse,
+    AudioContentBlock,
+    DeclineElicitationResponse,
+    ResourceContentBlock,
+    TextResourceContents,
+)
 
 from xun.choice import DENY, GRANT, ONCE, ChoiceRequest, FileDiff, Option, WriteGrant
 from xun.events import MessageCompleted, MessageDelta, Notice, ToolCompleted, ToolOutput, ToolStarted, TurnStarted
 from xun_cli.acp.asking import options_of, outcome_of, tool_call_of
+from xun_cli.acp.forms import form_of, outcome_of_form
 from xun_cli.acp.lines import Lines
 from xun_cli.acp.prompts import PromptError, read_prompt
 from xun_cli.acp.updates import SHOWN, Updates, clipped, fenced
@@ -33,6 +40,35 @@ def write_request(path: Path, **more: object) -> ChoiceRequest:
         "write_scopes": ((WriteGrant(str(path)),), (WriteGrant(str(path.parent), directory=True),)),
     }
     return ChoiceRequest(**{**values, **more})  # type: ignore[arg-type]
+
+
+def asking(*labels: str, default: str | None = None) -> ChoiceRequest:
+    options = tuple(Option(label, label) for label in labels)
+    return ChoiceRequest("q1", "choice", "Which\x1b one?", options, default, message="more", allow_extra=True)
+
+
+def test_a_question_for_free_text_is_a_form_with_one_field() -> None:
+    text, form = form_of(asking(), "s1")
+    fields = form.requested_schema.properties or {}
+    assert "\x1b" not in text and text.endswith("more") and form.session_id == "s1"
+    assert list(fields) == ["answer"] and form.requested_schema.required == ["answer"]
+    accept = AcceptElicitationResponse(action="accept", content={"answer": " mine "})
+    assert outcome_of_form(asking(), accept).choice == "mine"
+
+
+def test_a_form_offers_the_answers_and_takes_other_words() -> None:
+    request = asking("red", "blue", default="blue")
+    choice = (form_of(request, "s1")[1].requested_schema.properties or {})["choice"]
+    assert [item.title for item in choice.one_of] == ["red", "blue"] and choice.default == "1"  # type: ignore[union-attr]
+    for content, outcome in (({"choice": "0"}, "red"), ({"choice": "0", "answer": "green"}, "green")):
+        assert outcome_of_form(request, AcceptElicitationResponse(action="accept", content=content)).choice == outcome
+
+
+@pytest.mark.parametrize("content", [None, {}, {"choice": "2"}, {"choice": 0}, {"answer": " "}, {"answer": ["x"]}])
+def test_a_form_that_says_nothing_is_a_refusal(content: dict[str, object] | None) -> None:
+    outcome = outcome_of_form(asking("red"), AcceptElicitationResponse(action="accept", content=content))
+    assert outcome.choice == ""
+    assert outcome_of_form(asking("red"), DeclineElicitationResponse(action="decline")).choice == ""
 
 
 @pytest.mark.parametrize("text", ["plain", "a ``` b", "`````", "```\nend\n````"])
