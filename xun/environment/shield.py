@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from xun.environment.base import EnvironmentUnusable
 from xun.environment.gitfolders import executable_files, governing, is_repository, wants_worktree_settings
+from xun.environment.placeholders import Placeholders
 from xun_policies.paths.private import private_paths
 
 _SECRETS = (
@@ -57,7 +58,7 @@ class Shield:
     """
 
     def __init__(self) -> None:
-        self._made: list[str] = []
+        self._made = Placeholders()
         self._git_folders: set[str] = set()
         self._inside = 0
         self._lock = threading.RLock()
@@ -106,8 +107,8 @@ class Shield:
             return self._pin(path, folder=True)
         if not _is_empty(path):
             return self._repository(path)
-        if path not in self._made:
-            self._made.append(path)  # left by a xun that was killed: git makes none that is empty
+        # Left by a xun that was killed, or in use by another: git makes none that is empty.
+        self._made.make(path, folder=True, unmarked=True)
         return [Pin(path)]
 
     def _repository(self, path: str) -> list[Pin]:
@@ -130,17 +131,7 @@ class Shield:
 
     def _pin(self, path: str, *, folder: bool) -> list[Pin]:
         _refuse_link(path)
-        if not os.path.lexists(path):
-            try:
-                if folder:
-                    os.mkdir(path)
-                else:
-                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            except OSError:
-                # Who can't make it here can't make it inside either.
-                return []
-            self._made.append(path)
-        return [Pin(path)]
+        return [Pin(path)] if self._made.make(path, folder=folder) else []
 
     def look(self) -> None:
         """Remove what a command may have put where nothing could be held: a repository's pointer to other settings."""
@@ -153,15 +144,8 @@ class Shield:
         """Remove what `pins` made and nobody filled; nothing may run inside any more."""
         with self._lock:
             self.look()
-            made, self._made = self._made, []
             self._git_folders.clear()
-            for path in reversed(made):
-                with contextlib.suppress(OSError):
-                    found = os.lstat(path)
-                    if stat.S_ISDIR(found.st_mode):
-                        os.rmdir(path)
-                    elif found.st_size == 0:
-                        os.unlink(path)
+            self._made.close()
 
 
 def _is_empty(path: str) -> bool:
