@@ -404,6 +404,8 @@ def _expansions(words: list[Word], cwds: Cwds) -> Problem | None:
         if word.glob and (word.dynamic or not word.text.startswith("$PWD/")):
             return Problem("glob", f"{word.text} is a pattern whose text is not known")
         plain = all(re.fullmatch(_PLAIN_FOLDER, cwd) for cwd in cwds)
+        if name in ("test", "[") and word.pwd == "inner":
+            return Problem("variable", "$PWD behind other text makes another path of it")
         if name in _SPEAKERS and (plain or name in ("echo", "printf") or word.pwd == "quoted"):
             continue
         split = word.pwd == "inner" or (word.pwd == "bare" and not plain)

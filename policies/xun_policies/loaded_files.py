@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NPM = (
-    r"(?m)^\s*(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|prefix|cache|"
-    r"browser|init-module)\s*="
+    r"(?m)^\s*[\"']?(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|"
+    r"prefix|cache|browser|init-module)[\"']?\s*(?:\[[^\]\n]*\][\"']?\s*)?="
 )
 _RUST_PATH = r"(?m)^\s*path\s*="
 _RUST_CHANNEL = r"(?m)^\s*(?:channel\s*=\s*[\"']([\w.-]+)[\"']|([\w.-]+)\s*$)"

@@ -10,6 +10,7 @@ import pytest
 
 from xun_policies.commands import CommandScope, CommandVerdict, evaluate
 from xun_policies.gitprobe.config import ConfigFault, read
+from xun_policies.gitprobe.index import IndexFault, submodules
 from xun_policies.store import PolicyState
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -234,3 +235,49 @@ def test_the_reader_agrees_with_git(text: str, expected: list[tuple[str, str | N
 def test_what_the_reader_does_not_understand_is_a_fault(text: str) -> None:
     with pytest.raises(ConfigFault):
         read(text)
+
+
+def with_submodules(folder: Path) -> Path:
+    inner = repository(folder / "inner")
+    outer = repository(folder / "ws")
+    for name in ("lib/one", "lib/other", "z"):
+        git(outer, "submodule", "--quiet", "add", str(inner), name)
+    for name in ("lib/onf", "lib/symlink", "link", "zz"):
+        (outer / name).write_text("x\n")
+    git(outer, "add", "-A")
+    return outer
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_each_version_of_the_index_tells_its_submodules(tmp_path: Path, version: str) -> None:
+    outer = with_submodules(tmp_path)
+    git(outer, "update-index", "--index-version", version)
+    data = (outer / ".git" / "index").read_bytes()
+    assert submodules(data) == ["lib/one", "lib/other", "z"]
+    for size in range(data.find(b"\x00\x00\xe0\x00") + 10, data.rfind(b"zz")):
+        with pytest.raises(IndexFault):
+            submodules(data[:size])
+    assert judge(outer, "git status", root=tmp_path).allowed
+    git(outer / "lib/other", "config", "diff.external", "./x")
+    assert not judge(outer, "git status", root=tmp_path).allowed
+
+
+def test_names_that_look_like_an_extension_of_the_index_are_names(repo: Path) -> None:
+    for name in ("link", "a-link", "symlink.py", "link.d/link"):
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text("x\n")
+    git(repo, "add", "-A")
+    assert judge(repo, "git diff").allowed, judge(repo, "git diff").reason
+
+
+def test_a_split_index_is_seen_whatever_stands_behind_it(repo: Path) -> None:
+    git(repo, "update-index", "--split-index")
+    assert not judge(repo, "git status").allowed
+    for number in range(300):
+        (repo / f"link-{number:030}").mkdir()
+        (repo / f"link-{number:030}" / "x").write_text("x\n")
+    git(repo, "-c", "core.untrackedCache=true", "update-index", "--force-untracked-cache")
+    git(repo, "-c", "core.untrackedCache=true", "status", "--porcelain")
+    data = (repo / ".git" / "index").read_bytes()
+    assert data.rfind(b"link-") > data.find(b"link\0"), "the names stand behind the extension"
+    assert not judge(repo, "git status").allowed
