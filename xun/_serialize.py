@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as _dt
 import json
+import math
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -76,5 +77,25 @@ def _standard(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Return *value* as compact JSON text without ASCII escapes."""
+    """Return *value* as JSON text without ASCII escapes, as a model reads it: NaN and infinities by their names."""
     return json.dumps(to_jsonable(value), ensure_ascii=False)
+
+
+def strict_dumps(value: Any) -> str:
+    """Return *value* as JSON text that every reader takes: NaN and infinities, which JSON has not, become null."""
+    plain = to_jsonable(value)
+    try:
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(finite(plain), ensure_ascii=False)
+
+
+def finite(value: Any) -> Any:
+    """Return JSON values with null for NaN and infinities."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value

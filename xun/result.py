@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from xun._serialize import dumps, to_jsonable
+from xun._serialize import dumps, strict_dumps, to_jsonable
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -108,8 +108,8 @@ class Result(Generic[T, E]):
         return cast("T", self._value) if self._ok else default
 
     def value_json(self) -> str:
-        """Return the value (or the error) as JSON text."""
-        return dumps(self.value)
+        """Return the value (or the error) as JSON text; NaN and infinities, which JSON has not, become null."""
+        return strict_dumps(self.value)
 
     def value_str(self) -> str:
         """Return the value (or the error) as the model reads it: a string as it is, else JSON."""

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import enum
 import json
+import math
 import pathlib
 from dataclasses import dataclass
 from typing import Any
@@ -210,6 +211,12 @@ def test_071_value_json_and_value_str():
     assert Result.Ok("ä").value_str() == "ä" and Result.Ok("ä").value_json() == '"ä"'
     error = ErrorInfo("e", "d")
     assert Result.Err(error).value is error and Result.Err(error).value_json() == '{"error": "e", "details": "d"}'
+
+
+def test_071_value_json_is_json_for_every_reader():
+    value = {"a": [math.nan, 1.5, math.inf], "b": (-math.inf,)}
+    assert Result.Ok(value).value_json() == '{"a": [null, 1.5, null], "b": [null]}'
+    assert Result.Ok(value).value_str() == '{"a": [NaN, 1.5, Infinity], "b": [-Infinity]}'
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, CancelledError, asyncio.CancelledError, SystemExit])

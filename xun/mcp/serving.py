@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xun._serialize import to_jsonable
+from xun._serialize import finite, to_jsonable
 from xun.agent.hooked import call_through_hooks
 from xun.agent.outcome import rendering
 from xun.mcp.requests import Requests
@@ -118,7 +118,7 @@ def _answer(tool: Function | None, given: Any, notes: Sequence[str] = ()) -> Cal
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
     content += [_image(item) for item in output.images]
     content += [TextContent(type="text", text=note) for note in notes]
-    return CallToolResult(content=content, structured_content=value if isinstance(value, dict) else None)
+    return CallToolResult(content=content, structured_content=finite(value) if isinstance(value, dict) else None)
 
 
 def _image(item: Any) -> ContentBlock:

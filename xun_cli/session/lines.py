@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xun._serialize import to_jsonable
+from xun._serialize import finite, to_jsonable
 from xun.events import TYPES, Event
 from xun_cli.session.envelope import VERSION, Envelope
 
@@ -37,7 +36,7 @@ def to_line(data: Any) -> str:
     try:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
     except ValueError:
-        text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), default=_plain)
+        text = json.dumps(finite(data), ensure_ascii=False, separators=(",", ":"), default=_plain)
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -56,16 +55,6 @@ def _plain(value: Any) -> Any:
         return to_jsonable(value)
     except TypeError:
         return str(value)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
 
 
 def to_bytes(envelope: Envelope, hidden: Iterable[str] = ()) -> bytes:
