@@ -127,7 +127,7 @@ class Repl:
 
     def _make_composer(self) -> Composer:
         history = PrivateHistory(self._carried.history)
-        completer = InputCompleter(self._slash, PathOffers(self._options.cwd).offers)
+        completer = InputCompleter(self._slash, PathOffers(self._options.cwd, self._settings.workspace.ignore).offers)
         composer = Composer(history, completer, folds=self._carried.folds, clock=self._clock)
         composer.put(self._carried.draft)
         return composer

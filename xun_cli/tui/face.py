@@ -101,7 +101,7 @@ class Face:
             self, self.conversation, app.composer, self.notifier, hint=self.hint, clock=self._clock
         )
         self.doing = Doing(self, app)
-        paths = PathOffers(self._options.cwd)
+        paths = PathOffers(self._options.cwd, self._settings.workspace.ignore)
         self.completing = Completing(app.composer, self._slash, paths.offers, self.refresh)
         keys = key_map(self._settings.keys, known)
         self.router = Router(self, app, keys, vi=self._settings.ui.editing == "vi")
