@@ -1,8 +1,9 @@
-"""The full-screen front end over a scripted session, without a terminal."""
+"""The full-screen front end over a scripted session, without a terminal, with a clock that the test moves."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
+from tests.fakes.inline_sheet import PATIENCE, Clock
 from tests.fakes.scripted_session import ScriptedSession
 from xun_cli.driver import Start, carried
 from xun_cli.frontend.outcome import Carried
@@ -25,8 +27,10 @@ NAMES = {"\r": "enter", "\x1b": "escape", "\t": "tab", "\x7f": "backspace", " ":
 class Sheet:
     """A running application."""
 
-    def __init__(self, app: FullScreen, pilot: Pilot[object], session: ScriptedSession, going: Carried) -> None:
-        self.app, self.pilot, self.session, self.going = app, pilot, session, going
+    def __init__(
+        self, app: FullScreen, pilot: Pilot[object], session: ScriptedSession, going: Carried, clock: Clock
+    ) -> None:
+        self.app, self.pilot, self.session, self.going, self.clock = app, pilot, session, going, clock
 
     def rows(self) -> list[str]:
         """Return what is on the screen."""
@@ -56,11 +60,11 @@ class Sheet:
         await self.pilot.pause()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        for _ in range(600):
-            if condition():
-                return
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it did not come:\n{self.screen()}")
             await asyncio.sleep(0.01)
-        raise AssertionError(f"it did not come:\n{self.screen()}")
 
     async def shows(self, text: str) -> str:
         await self.until(lambda: text in self.screen())
@@ -71,11 +75,15 @@ class Sheet:
         return self.screen()
 
     async def asked(self, what: str, prompt: str = "Allow this time only") -> None:
-        """Send *what*, and wait until the question takes keys."""
+        """Send *what*, and let the time pass until the question takes keys."""
         self.app.composer.put(what)
         await self.press("enter")
         await self.shows(prompt)
-        await self.until(lambda: self.app.face.dialog.guard.left == 0)
+        self.pass_guard()
+
+    def pass_guard(self) -> None:
+        """Let the time pass until keys count in the question."""
+        self.clock.now += self.app.face.dialog.guard.left
 
 
 @asynccontextmanager
@@ -96,9 +104,10 @@ async def full_screen(
     )
     going = carried(start)
     register_sequences()
-    app = FullScreen(start.options, start.settings, going)
+    clock = Clock()
+    app = FullScreen(start.options, start.settings, going, clock=clock)
     async with app.run_test(size=size) as pilot:
-        sheet = Sheet(app, pilot, session, going)
+        sheet = Sheet(app, pilot, session, going, clock)
         await sheet.until(lambda: going.conversation.session is not None)
         await sheet.shows("scripted")
         yield sheet

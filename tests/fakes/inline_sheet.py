@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.repl.app import Repl
 from xun_cli.settings import Settings
+
+PATIENCE = 30.0
+"""Seconds until what should come is given up: far more than it takes, for a machine with other work."""
 
 
 class Clock:
@@ -53,11 +57,11 @@ class InlineSheet:
         await asyncio.sleep(pause)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        for _ in range(600):
-            if condition():
-                return
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it did not come:\n{self.text()}")
             await asyncio.sleep(0.01)
-        raise AssertionError(f"it did not come:\n{self.text()}")
 
     async def shows(self, text: str) -> str:
         await self.until(lambda: text in self.text())

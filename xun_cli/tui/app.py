@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -50,12 +51,20 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         options: As xun was started.
         settings: The settings in force.
         carried: The conversation, and what the front end before has left.
+        clock: Gives seconds.
     """
 
     CSS = CSS
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, options: StartOptions, settings: Settings, carried: Carried) -> None:
+    def __init__(
+        self,
+        options: StartOptions,
+        settings: Settings,
+        carried: Carried,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(driver_class=driver_class(), ansi_color=True)
         self.theme = "ansi-dark"
         color = options.color and not os.environ.get("NO_COLOR")
@@ -71,7 +80,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         self._came_back = False
         self.lent = False
         """Something else has the terminal: nothing is drawn."""
-        self.face = Face(self, options, settings, carried)
+        self.face = Face(self, options, settings, carried, clock=clock)
         face = self.face
         self.transcript = ScrollArea(
             self.painter,
@@ -89,7 +98,13 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         self.status = LineArea(self.painter, id="status")
         self.over = FilledArea(self.painter, id="over")
         self.composer = Composer(
-            face.take_key, face.take_paste, face.edited, history=carried.history, folds=carried.folds, id="composer"
+            face.take_key,
+            face.take_paste,
+            face.edited,
+            history=carried.history,
+            folds=carried.folds,
+            clock=clock,
+            id="composer",
         )
         self.field = Input(face.take_key, face.take_paste, face.refresh, id="field")
         self.main = Horizontal(self.transcript, id="main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from tests.fakes.inline_sheet import PATIENCE, Clock
 from tests.fakes.scripted_session import ScriptedSession
 from tests.fakes.terminal import Screen
 from xun import events as ev
@@ -31,8 +33,10 @@ COLUMNS, ROWS = 80, 24
 class Sheet:
     """A running application with its keyboard and what it has written."""
 
-    def __init__(self, repl: Repl, session: ScriptedSession, keyboard: PipeInput, written: io.StringIO) -> None:
-        self.repl, self.session, self.keyboard, self.written = repl, session, keyboard, written
+    def __init__(
+        self, repl: Repl, session: ScriptedSession, keyboard: PipeInput, written: io.StringIO, clock: Clock
+    ) -> None:
+        self.repl, self.session, self.keyboard, self.written, self.clock = repl, session, keyboard, written, clock
         self.ended = asyncio.create_task(repl.run())
 
     def screen(self) -> str:
@@ -45,11 +49,11 @@ class Sheet:
         await asyncio.sleep(pause)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        for _ in range(500):
-            if condition():
-                return
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it did not come:\n{self.screen()}")
             await asyncio.sleep(0.01)
-        raise AssertionError(f"it did not come:\n{self.screen()}")
 
     async def shows(self, text: str) -> str:
         await self.until(lambda: text in self.screen())
@@ -73,8 +77,10 @@ async def running(
             lambda: session,  # type: ignore[arg-type,return-value]
             lambda options: session,  # type: ignore[arg-type,return-value]
         )
-        repl = Repl(start.options, start.settings, carried(start), keyboard=keyboard, output=output)
-        sheet = Sheet(repl, session, keyboard, written)
+        clock = Clock()
+        going = carried(start, clock)
+        repl = Repl(start.options, start.settings, going, keyboard=keyboard, output=output, clock=clock)
+        sheet = Sheet(repl, session, keyboard, written, clock)
         await sheet.shows("scripted · ask")
         try:
             yield sheet
@@ -225,7 +231,7 @@ async def test_an_answer_reaches_the_session_with_its_reason(tmp_path: Path) -> 
     async with running(tmp_path) as sheet:
         await sheet.press("command rm -rf build\r")
         await sheet.shows("Run this command?")
-        await asyncio.sleep(0.6)
+        sheet.clock.now += 0.6
         await sheet.press("\x1b[B\t")
         await sheet.shows("reason ›")
         await sheet.press("too wide\r")
@@ -238,7 +244,7 @@ async def test_an_edited_command_reaches_the_session(tmp_path: Path) -> None:
     async with running(tmp_path) as sheet:
         await sheet.press("command rm -rf build\r")
         await sheet.shows("Run this command?")
-        await asyncio.sleep(0.6)
+        sheet.clock.now += 0.6
         await sheet.press("e")
         await sheet.shows("command › rm -rf build")
         await sheet.press("/tmp\r")
@@ -250,7 +256,7 @@ async def test_a_dropped_text_never_answers(tmp_path: Path) -> None:
     async with running(tmp_path) as sheet:
         await sheet.press("write\r")
         await sheet.shows("Write src/app.py?")
-        await asyncio.sleep(0.6)
+        sheet.clock.now += 0.6
         await sheet.press("good old text")
         await sheet.shows("› good old text")
         assert sheet.session.answers == []
@@ -276,7 +282,7 @@ async def test_a_command_that_ends_its_own_paste_is_not_run(tmp_path: Path) -> N
         await sheet.until(lambda: bool(sheet.session.sent))
         assert [text for text, _ in sheet.session.sent] == ["look"]
         assert sheet.session.shells == []
-        await asyncio.sleep(PASTE_GUARD)
+        sheet.clock.now += PASTE_GUARD + 0.1
         await sheet.press("\r")
         await sheet.until(lambda: bool(sheet.session.shells))
 

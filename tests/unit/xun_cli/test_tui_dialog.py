@@ -59,7 +59,7 @@ async def test_keys_of_somebody_who_types_never_answer(tmp_path: Path) -> None:
         await sheet.shows("Allow this time only")
         await sheet.press("o", pause=0.1)
         assert sheet.session.answers == [], "the guard after the focus"
-        await asyncio.sleep(0.5)
+        sheet.clock.now += 0.5
         await sheet.press("o", pause=0.1)
         await sheet.until(lambda: len(sheet.session.answers) == 1)
         assert sheet.app.composer.text == "dog"
@@ -74,7 +74,7 @@ async def test_text_that_is_dropped_into_the_terminal_or_pasted_never_answers(tm
         await sheet.shows("approval waiting")
         assert sheet.session.answers == []
         await sheet.press("tab")
-        await asyncio.sleep(0.6)
+        sheet.clock.now += 0.6
         await sheet.paste("d\n")
         await sheet.shows("approval waiting")
         assert sheet.session.answers == []
@@ -98,7 +98,7 @@ async def test_a_click_before_keys_count_and_the_one_that_brings_the_window_back
         await sheet.type("write\r")
         await sheet.shows("Allow this time only")
         await sheet.click(10, row_of(sheet, "Allow this"))
-        await asyncio.sleep(0.6)
+        sheet.clock.now += 0.6
         assert sheet.session.answers == [], "the guard after the focus"
         sheet.app.post_message(events.AppBlur())
         sheet.app.post_message(events.AppFocus())
@@ -141,10 +141,10 @@ async def test_several_questions_come_one_after_the_other(tmp_path: Path) -> Non
     async with full_screen(tmp_path) as sheet:
         await sheet.type("two\r")
         await sheet.shows("1 more waiting")
-        await sheet.until(lambda: sheet.app.face.dialog.guard.left == 0)
+        sheet.pass_guard()
         await sheet.press("o")
         await sheet.shows("helper#1")
-        await sheet.until(lambda: sheet.app.face.dialog.guard.left == 0)
+        sheet.pass_guard()
         await sheet.press("d")
         await sheet.shows("once and deny.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from tests.fakes.full_screen import full_screen
@@ -45,7 +44,7 @@ async def test_a_pasted_command_is_not_run_by_the_enter_behind_it(tmp_path: Path
         await sheet.press("enter")
         await sheet.shows("Pasted: Enter runs it.")
         assert sheet.session.shells == []
-        await asyncio.sleep(PASTE_GUARD)
+        sheet.clock.now += PASTE_GUARD + 0.1
         await sheet.press("enter")
         await sheet.until(lambda: sheet.session.shells == ["rm -rf x"])
 
@@ -183,13 +182,13 @@ async def test_leaving_while_a_turn_runs_asks_first(tmp_path: Path) -> None:
         await sheet.shows("tick ")
         await sheet.press("ctrl+d")
         await sheet.shows("A turn is running. Leave and end it?")
-        await sheet.until(lambda: sheet.app.face.dialog.guard.left == 0)
+        sheet.pass_guard()
         await sheet.press("s")
         await sheet.gone("Leave and end it?")
         assert sheet.app.return_value is None
         await sheet.press("ctrl+d")
         await sheet.shows("Leave and end it?")
-        await sheet.until(lambda: sheet.app.face.dialog.guard.left == 0)
+        sheet.pass_guard()
         await sheet.press("l")
         await sheet.until(lambda: sheet.app.return_value == 0)
 
