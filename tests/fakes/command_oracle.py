@@ -11,7 +11,7 @@ import random
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,11 +76,15 @@ class Oracle:
         base: An empty folder.
         odd: Put names into the workspace that the shell or a program may take for something else, and links in it.
         leads_out: Put links there that lead out of the workspace.
+        programs: Other programs for listed names, such as those of busybox.
     """
 
-    def __init__(self, base: Path, *, odd: bool = False, leads_out: bool = False) -> None:
+    def __init__(
+        self, base: Path, *, odd: bool = False, leads_out: bool = False, programs: Mapping[str, str] | None = None
+    ) -> None:
         self.base = base
         self.odd = odd
+        self.programs = programs or {}
         self.patience = 6.0
         self.leads_out = leads_out
         self.work = base / "outer" / "ws"
@@ -102,7 +106,7 @@ class Oracle:
             tokens[0] for tokens in defaults.versions()
         }
         for name in names:
-            found = None if name in STUBBED else shutil.which(name)
+            found = self.programs.get(name) or (None if name in STUBBED else shutil.which(name))
             (self.links / name).symlink_to(found or true)
 
     def _make_tree(self) -> None:
