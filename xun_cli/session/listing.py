@@ -18,6 +18,7 @@ from xun_cli.session.lock import FileLock, SessionBusy, SessionError
 _WINDOW = 1 << 16  # bytes read at each end of a file that has no summary
 _FIRST_LINE = 1 << 20  # a first input may be a long paste
 _INPUT_SHOWN = 200
+_CLOCKS_DIFFER = 120.0  # seconds that a file server's clock may be ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,9 @@ def list_sessions(places: Places, cwd: Path | str | None) -> list[SessionInfo]:
             continue
         except OSError as error:
             found.append((0.0, SessionInfo(path.stem, "", path, "", "", "", 0, f"(unreadable: {error.strerror})", "")))
-    found.sort(key=lambda item: (item[0], item[1].id), reverse=True)
+    # A clock that was set back leaves times that are yet to come: they say nothing of what was used last.
+    now = time.time() + _CLOCKS_DIFFER
+    found.sort(key=lambda item: (item[0] <= now, item[0], item[1].id), reverse=True)
     return [info for _, info in found]
 
 

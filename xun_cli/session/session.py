@@ -36,6 +36,7 @@ from xun.events import (
 from xun.messages import Image, Usage
 from xun_cli.session.attaching import Attaching
 from xun_cli.session.beside import Beside
+from xun_cli.session.broken import broken_off
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.past import Past
 from xun_cli.session.questions import Questions
@@ -195,6 +196,8 @@ class Session(Past, Attaching, Beside):
         )
         for text in damage:
             self.emit(Notice(level="warning", text=f"This session was damaged: {text}."))
+        if text := broken_off([envelope.event for envelope in live(resumed)], self.agent.name):
+            self.emit(Notice(level="warning", text=text))
 
     def _restore(self, envelopes: Sequence[Envelope]) -> list[str]:
         self._seq = max(envelope.seq for envelope in envelopes)

@@ -227,7 +227,10 @@ class SessionStore:
                 raise SessionError(f"No session file {self.path}; `xun sessions list` shows what there is")
             self._lock = FileLock.acquire(self.path.with_suffix(".lock"), self.id)
         except OSError as error:
-            raise SessionError(f"Can't lock the session {self.path}: {error.strerror or error}") from None
+            raise SessionError(
+                f"Can't go on with the session {self.path}: its lock can't be made ({error.strerror or error}); begin "
+                "a new one without -c or -r, or copy it to a folder that can be written, named by XUN_HOME"
+            ) from None
 
     def _begin(self) -> None:
         try:
