@@ -7,6 +7,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from xun_cli.exit_codes import FAILED
 from xun_cli.places import Places, private_dir, write_private
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ def json_failure(argv: list[str], code: int, message: str, kind: str) -> None:
     formats = {"json", "stream-json"}
     spaced = any(flag == "--output" and value in formats for flag, value in pairwise(argv))
     if spaced or formats & {item.removeprefix("--output=") for item in argv if item.startswith("--output=")}:
-        from xun_cli.headless import failure_record
+        from xun_cli.session.envelope import never_started
         from xun_cli.session.lines import to_line
 
-        record = {**failure_record(code, None), "error": {"kind": kind, "message": message}}
+        record = {**never_started(code), "error": {"kind": kind, "message": message}}
         sys.stdout.write(to_line(record) + "\n")
 
 
@@ -58,7 +59,7 @@ def report(places: Places, error: BaseException, credentials: Credentials | None
         f"xun: stopped by an error of its own ({type(error).__name__}). {where}. "
         "A session up to here is kept: `xun -c` goes on with it.\n"
     )
-    json_failure(sys.argv[1:], 1, f"{type(error).__name__}, an error of xun's own", "internal")
+    json_failure(sys.argv[1:], FAILED, f"{type(error).__name__}, an error of xun's own", "internal")
 
 
 def install(places: Places, credentials: Credentials | None = None) -> None:

@@ -1,37 +1,29 @@
 """xun without a person: one answer on stdout, or JSON; everything else on stderr.
 
-It is a subscriber of the session like every front end. Exit codes: 0 done, 1 failed, 3 not
-configured, 4 something was denied because nobody could be asked, 5 a limit, 6 the schema is not
-met, 75 trouble of the provider that a later try may not have, 128 + signal for an interrupt.
+It is a subscriber of the session like every front end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from xun.events import Error, Event, MessageCompleted, SessionStarted, TurnCompleted
+from xun_cli.exit_codes import DENIED, FAILED, LIMIT, NOT_CONFIGURED, OK, RETRY, SCHEMA, SIGNALLED
 from xun_cli.options import StartOptions
 from xun_cli.plain_text import answer_text, event_line
 from xun_cli.prompt_input import Prompt
-from xun_cli.session.envelope import VERSION, Envelope
+from xun_cli.session.envelope import Envelope, never_started
 from xun_cli.session.lines import out_line, to_line
 from xun_cli.settings import Settings
+from xun_cli.streams import discard_stdout, say
 
 if TYPE_CHECKING:
     from xun_cli.last_file import LastFile
     from xun_cli.session.session import Session
-
-OK, FAILED, NOT_CONFIGURED, DENIED, LIMIT, SCHEMA, RETRY = 0, 1, 3, 4, 5, 6, 75
-"""What `run_headless` returns; for a signal, 128 and its number."""
-
-BROKEN_PIPE = 141
-"""What a shell reports when the reader of a pipe went away."""
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _NOT_CONFIGURED_KINDS = frozenset({"auth", "config", "not_found", "payment"})
@@ -101,7 +93,7 @@ class HeadlessRun:
     def exit_code(self) -> int:
         """Return the code of the run so far."""
         if self._signal:
-            return 128 + self._signal
+            return SIGNALLED + self._signal
         if self._unwritten:
             return self._unwritten
         if self._timed_out:
@@ -234,7 +226,7 @@ class HeadlessRun:
         return self._answer or None
 
     def _last(self, code: int) -> dict[str, Any]:
-        ended = self._ended or failure_record(code, None)
+        ended = self._ended or never_started(code)
         return self._with_error(ended)
 
     def _with_error(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -243,42 +235,12 @@ class HeadlessRun:
         return record
 
 
-def failure_record(code: int, error: BaseException | None) -> dict[str, Any]:
-    """Return the record of a session that could not even start."""
-    record: dict[str, Any] = {
-        "v": VERSION,
-        "seq": 1,
-        "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "session": "",
-        "turn": None,
-        "agent": "main",
-        "type": "session.ended",
-        "exit_code": code,
-        "result": None,
-        "usage": None,
-        "denied": [],
-    }
-    if error is not None:
-        record["error"] = {"kind": getattr(error, "kind", "error"), "message": str(error)}
-    return record
-
-
 def report_failure(options: StartOptions, code: int, error: BaseException) -> None:
     """Tell of a start that failed: one sentence on stderr, and a record on stdout for the JSON outputs."""
     _warn(str(error))
     if options.output != "text":
-        _write(_json(failure_record(code, error)) + "\n")
-
-
-def discard_stdout(error: OSError) -> int:
-    """Let stdout go nowhere after *error*, say so unless its reader just went away, and return the exit code."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
-    if isinstance(error, BrokenPipeError):
-        return BROKEN_PIPE
-    _warn(f"standard output can't be written: {error.strerror}")
-    return FAILED
+        record = {**never_started(code), "error": {"kind": getattr(error, "kind", "error"), "message": str(error)}}
+        _write(_json(record) + "\n")
 
 
 def _json(data: dict[str, Any]) -> str:
@@ -291,7 +253,5 @@ def _write(text: str) -> None:
 
 
 def _warn(text: str) -> None:
-    from xun_cli.start import say
-
     for line in text.splitlines() or [""]:
         say(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from xun_cli import exit_codes
 from xun_cli.usage import COMMANDS, HELP, UsageError, usage_error
 
 
@@ -20,10 +21,10 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         from xun_cli.crash import json_failure
 
-        json_failure(argv, 130, "interrupted", "interrupted")
-        return 130
+        json_failure(argv, exit_codes.INTERRUPTED, "interrupted", "interrupted")
+        return exit_codes.INTERRUPTED
     except BrokenPipeError as error:
-        from xun_cli.headless import discard_stdout
+        from xun_cli.streams import discard_stdout
 
         return discard_stdout(error)
     return code
@@ -69,10 +70,9 @@ def _subcommand(word: str, argv: list[str]) -> int:
         module = import_module(f"xun_cli.subcommands.{word}")
         code: int = module.main(argv)
     except XunError as error:
-        from xun.errors import ConfigError, PolicyError
         from xun_cli.subcommands.common import fail
 
-        return fail(f"xun {word}", error, 3 if isinstance(error, ConfigError | PolicyError) else 1)
+        return fail(f"xun {word}", error, exit_codes.of_error(error))
     return code
 
 

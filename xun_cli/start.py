@@ -7,22 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xun.errors import ConfigError, PolicyError, XunError
+from xun.errors import XunError
+from xun_cli import exit_codes
 from xun_cli.config import load_settings
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.settings import Settings
+from xun_cli.streams import say
 from xun_cli.usage import UsageError
 
 if TYPE_CHECKING:
     from xun_cli.keys import Credentials
     from xun_cli.session.session import Session
-
-NOT_CONFIGURED = 3
-"""The exit code when a key, a model or a sound configuration is missing."""
-
-FAILED = 1
-"""The exit code of any other failure to start."""
 
 
 def start(options: StartOptions) -> int:
@@ -39,7 +35,7 @@ def start(options: StartOptions) -> int:
             return _headless(options, settings, places)
         return _interactive(options, settings, places)
     except XunError as error:
-        code = NOT_CONFIGURED if isinstance(error, ConfigError | PolicyError) else FAILED
+        code = exit_codes.of_error(error)
         if options.headless:
             from xun_cli.headless import report_failure
 
@@ -207,11 +203,3 @@ def _warn_of_folder(options: StartOptions) -> None:
         say(
             f"working in {options.cwd}: everything below it is open to the tools; a project's folder is safer", "note: "
         )
-
-
-def say(text: str, kind: str = "") -> None:
-    """Print one line about *text* on standard error."""
-    from xun_cli.render.safe import safe
-
-    sys.stderr.write(f"xun: {kind}{safe(text, multiline=False)}\n")
-    sys.stderr.flush()

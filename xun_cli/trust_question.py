@@ -7,6 +7,7 @@ import sys
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.render.safe import safe
+from xun_cli.streams import say
 from xun_cli.trust import ProjectSettings, TrustStore, difference, read_project
 
 _SHOWN = 40  # lines of the question: what does not fit can't be agreed to
@@ -47,7 +48,7 @@ def _record(store: TrustStore, project: ProjectSettings, trusted: bool) -> None:
     try:
         store.record(project, trusted)
     except OSError as error:
-        sys.stderr.write(f"xun: the answer could not be kept in {store.path}: {error.strerror}\n")
+        say(f"the answer could not be kept in {store.path}: {error.strerror}")
 
 
 def _show(project: ProjectSettings, store: TrustStore, *, changed: bool) -> bool:

@@ -1,12 +1,14 @@
 """The help of ``xun``, and what a wrong command line comes to.
 
-The help is written by hand, to fit one screen; a test holds it to the parser. Nothing is imported
-here: a help text should be there at once.
+The help is written by hand, to fit one screen; a test holds it to the parser. Nothing heavy is
+imported here: a help text should be there at once.
 """
 
 from __future__ import annotations
 
 import sys
+
+from xun_cli.exit_codes import BAD_CALL
 
 HELP = """\
 usage: xun [OPTIONS] [PROMPT]   work in this folder, interactively
@@ -65,9 +67,6 @@ COMMANDS = (
 )
 """The words that are commands when they come first."""
 
-USAGE_ERROR = 2
-"""The exit code of a wrong command line."""
-
 
 class UsageError(Exception):
     """The command line is wrong; the text is one sentence."""
@@ -78,4 +77,4 @@ def usage_error(message: str, command: str = "xun") -> int:
     from xun_cli.render.safe import safe
 
     sys.stderr.write(f"{command}: {safe(message, multiline=False)} (see `{command} -h`)\n")
-    return USAGE_ERROR
+    return BAD_CALL

@@ -9,10 +9,10 @@ import pytest
 
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.errors import ConfigError
+from xun_cli.agents_file import starter
 from xun_cli.config import load_settings
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
-from xun_cli.subcommands.init import starter
 from xun_cli.toml_file import read_toml
 from xun_policies.errors import PolicyError
 from xun_policies.policy_file import parse_toml

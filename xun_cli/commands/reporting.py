@@ -107,16 +107,16 @@ def _settings(settings: Settings) -> list[str]:
 
 
 async def _init(ctx: CommandContext, rest: str) -> CommandResult:
-    from xun_cli.subcommands.init import starter
+    from xun_cli.agents_file import starter, write_new
 
     no_arguments(rest, "/init")
     path = ctx.session.cwd / "AGENTS.md"
     content = await asyncio.to_thread(starter, ctx.session.cwd)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        with os.fdopen(os.open(path, flags, 0o644), "w", encoding="utf-8") as file:
-            file.write(content)
+        await asyncio.to_thread(write_new, path, content)
     except FileExistsError:
         return failed(f"{path} exists and stays as it is; /memory show prints it.")
+    except OSError as error:
+        return failed(f"{path} can't be written: {error.strerror}.")
     note = text(f"Wrote {path}; a new session (/clear) reads it. Change it to what a new colleague would need to know.")
     return CommandResult((note, Output("markdown", content)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from xun.events import Event, from_json
@@ -57,3 +58,20 @@ class Envelope:
         if not isinstance(seq, int) or not (turn is None or isinstance(turn, int)):
             raise ValueError("seq and turn must be whole numbers")
         return cls(seq, str(data.get("ts", "")), str(data.get("session", "")), turn, event)
+
+
+def never_started(code: int) -> dict[str, Any]:
+    """Return the last record, ``session.ended`` with the exit code *code*, of a session that could not even start."""
+    return {
+        "v": VERSION,
+        "seq": 1,
+        "ts": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "session": "",
+        "turn": None,
+        "agent": "main",
+        "type": "session.ended",
+        "exit_code": code,
+        "result": None,
+        "usage": None,
+        "denied": [],
+    }

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ConfigError
+from xun_cli.exit_codes import BAD_CALL, NOT_CONFIGURED
 from xun_cli.subcommands.common import fail
 from xun_cli.usage import UsageError
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from xun_cli.settings import Settings
 
 COMMAND = "xun acp"
-USAGE, NOT_CONFIGURED = 2, 3
-"""Exit codes besides 0: the command line is wrong; a setting is wrong, or the package is missing."""
 
 HELP = """\
 usage: xun acp [OPTIONS]
@@ -45,7 +44,7 @@ def main(argv: list[str]) -> int:
             raise ConfigError("this needs the package agent-client-protocol: pip install 'xun[acp]'")
         return _serve(options)
     except UsageError as error:
-        return fail(COMMAND, error, USAGE)
+        return fail(COMMAND, error, BAD_CALL)
     except ConfigError as error:
         return fail(COMMAND, error, NOT_CONFIGURED)
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from xun_cli.exit_codes import FAILED
+from xun_cli.streams import say
 from xun_cli.usage import usage_error
 
 if TYPE_CHECKING:
@@ -48,11 +50,9 @@ def _folder(text: str) -> Path:
     return Path(os.path.realpath(path))
 
 
-def fail(command: str, message: object, code: int = 1) -> int:
+def fail(command: str, message: object, code: int = FAILED) -> int:
     """Print one sentence on standard error and return *code*."""
-    from xun_cli.render.safe import safe
-
-    sys.stderr.write(f"{command}: {safe(str(message), multiline=False)}\n")
+    say(str(message), command=command)
     return code
 
 

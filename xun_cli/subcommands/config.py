@@ -9,6 +9,7 @@ from typing import Any
 
 from xun.errors import ConfigError
 from xun_cli.config import apply_file, load_settings, parse_value, read_user_file, unknown_key
+from xun_cli.exit_codes import BAD_CALL, NOT_CONFIGURED
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.settings import Settings, all_keys, displayed
@@ -16,8 +17,6 @@ from xun_cli.subcommands.common import Parser, add_folder, fail, parse_words, pr
 from xun_cli.toml_file import short
 
 COMMAND = "xun config"
-WRONG = 3
-"""The exit code when a settings file is wrong."""
 
 
 def main(argv: list[str]) -> int:
@@ -39,7 +38,7 @@ def main(argv: list[str]) -> int:
     try:
         return _COMMANDS[found.word](found, Places.from_environment())
     except ConfigError as error:
-        return fail(COMMAND, error, WRONG)
+        return fail(COMMAND, error, NOT_CONFIGURED)
 
 
 def _settings(found: Namespace, places: Places) -> Settings:
@@ -50,7 +49,7 @@ def _show(found: Namespace, places: Places) -> int:
     settings = _settings(found, places)
     keys = [key for key in all_keys() if not found.key or key == found.key or key.startswith(found.key + ".")]
     if not keys:
-        return fail(COMMAND, unknown_key(found.key), 2)
+        return fail(COMMAND, unknown_key(found.key), BAD_CALL)
     values = {key: displayed(key, settings.get(key)) for key in keys}
     origins = {key: settings.origins.get(key, "built in") for key in keys}
     if found.json:
@@ -82,11 +81,11 @@ def _set(found: Namespace, places: Places) -> int:
     from xun_cli.config_write import set_value
 
     if found.key not in all_keys():
-        return fail(COMMAND, unknown_key(found.key), 2)
+        return fail(COMMAND, unknown_key(found.key), BAD_CALL)
     try:
         value = parse_value(found.key, found.value)
     except ConfigError as error:
-        return fail(COMMAND, error, 2)
+        return fail(COMMAND, error, BAD_CALL)
     set_value(places.config_file, found.key, value)
     print_text(f"{found.key} = {_toml(displayed(found.key, value))} in {short(places.config_file)}")
     if found.key == "provider.headers":
@@ -100,7 +99,7 @@ def _check(found: Namespace, places: Places) -> int:
         path = Path(found.file).expanduser()
         file = read_user_file(path)
         if file is None:
-            return fail(COMMAND, f"{path}: no such file", 2)
+            return fail(COMMAND, f"{path}: no such file", BAD_CALL)
         apply_file(settings, file, lambda key: not key.startswith("profiles."))
     else:
         settings = _settings(found, places)

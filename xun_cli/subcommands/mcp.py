@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xun.errors import ConfigError
+from xun_cli.exit_codes import BAD_CALL, NOT_CONFIGURED, OK
 from xun_cli.subcommands.common import Parser, add_folder, fail
 from xun_cli.subcommands.tool import add_grants, configured, gated_agent
 from xun_cli.usage import UsageError
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 COMMAND = "xun mcp"
-OK, BAD_CALL, NOT_CONFIGURED = 0, 2, 3
-"""Exit codes: the client left, the call is wrong, a setting is wrong or the package mcp is missing."""
 
 
 def main(argv: list[str]) -> int:

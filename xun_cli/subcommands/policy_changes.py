@@ -12,9 +12,10 @@ from xun_cli.commands import policy_hosts, policy_log, policy_ops
 from xun_cli.commands.arguments import BadArguments
 from xun_cli.commands.policy_ops import Change
 from xun_cli.config_write import set_value
+from xun_cli.exit_codes import BAD_CALL, NOT_CONFIGURED
 from xun_cli.places import Places
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_json, print_outputs
-from xun_cli.subcommands.policy_lists import COMMAND, NOT_CONFIGURED, Target, agreed, record_change, target_of
+from xun_cli.subcommands.policy_lists import COMMAND, Target, agreed, record_change, target_of
 from xun_policies.grants import is_wide, join_words
 
 ALIASES = {
@@ -165,7 +166,7 @@ def _log(argv: list[str]) -> int:
     try:
         count, session = policy_log.log_arguments([found.count], f"{COMMAND} log [N]", found.session)
     except BadArguments as error:
-        return fail(COMMAND, error, 2)
+        return fail(COMMAND, error, BAD_CALL)
     rows, note = policy_log.decisions(Places.from_environment().audit_file, count, session)
     if found.json:
         for row in rows:

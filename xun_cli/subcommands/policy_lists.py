@@ -15,6 +15,7 @@ from xun.events import PolicyChanged
 from xun_cli.commands import policy_files, policy_ops
 from xun_cli.config import load_settings
 from xun_cli.config_write import set_value
+from xun_cli.exit_codes import NOT_CONFIGURED
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
 from xun_cli.policy_setup import fill_commands, fill_writes
@@ -30,8 +31,6 @@ from xun_policies.store import PolicyState
 from xun_policies.workspace import Workspace
 
 COMMAND = "xun policy"
-NOT_CONFIGURED = 3
-"""The exit code when a setting or a policy file is wrong."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from xun.errors import XunError
+from xun_cli.exit_codes import BAD_CALL
 from xun_cli.places import Places, write_private
 from xun_cli.session.export import FORMATS, Format, export
 from xun_cli.session.store import (
@@ -93,7 +94,7 @@ def _prune(found: Namespace, places: Places) -> int:
     import time
 
     if found.days < 1:
-        return fail(COMMAND, "--days must be 1 or more", 2)
+        return fail(COMMAND, "--days must be 1 or more", BAD_CALL)
     oldest = time.time() - found.days * 86_400
     infos = [
         info
@@ -160,7 +161,7 @@ def _delete(found: Namespace, places: Places) -> int:
 def _remove(infos: list[SessionInfo], yes: bool) -> int:
     if not yes:
         if not sys.stdin.isatty():
-            return fail(COMMAND, "nobody can be asked here; add --yes to delete", 2)
+            return fail(COMMAND, "nobody can be asked here; add --yes to delete", BAD_CALL)
         for info in infos:
             print_text(f"{info.id}  {info.turns} turn{'s' * (info.turns != 1)}  {info.first_input[:80]}")
         if input(f"Delete {len(infos)}? It can't be taken back. [y/N] ").strip().lower() not in ("y", "yes"):

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from xun.errors import ConfigError, XunError
 from xun_cli.config_write import set_value
+from xun_cli.exit_codes import NOT_CONFIGURED
 from xun_cli.keys import KEY_VARIABLES, Credentials, store_key, take_credentials
 from xun_cli.places import Places
 from xun_cli.subcommands.common import Parser, fail, print_text
 from xun_cli.toml_file import short
 
 COMMAND = "xun setup"
-NOT_CONFIGURED = 3
-"""The exit code when the wizard ends without a working model."""
 
 OPENAI = "https://api.openai.com/v1"
 _SHOWN = 12  # models that are listed by number

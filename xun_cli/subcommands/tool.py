@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ConfigError, ToolCallFormatError, XunError
+from xun_cli.exit_codes import BAD_CALL, DENIED, FAILED, NOT_CONFIGURED, OK
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_json
 from xun_cli.usage import UsageError
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from xun_cli.settings import Settings
 
 COMMAND = "xun tool"
-OK, ERR, BAD_CALL, NOT_CONFIGURED, DENIED = 0, 1, 2, 3, 4
-"""Exit codes: it succeeded, it failed, the call is wrong, a setting is wrong, it was denied."""
 
 
 def main(argv: list[str]) -> int:
@@ -41,7 +40,7 @@ def main(argv: list[str]) -> int:
     except ConfigError as error:
         return fail(COMMAND, error, NOT_CONFIGURED)
     except XunError as error:
-        return fail(COMMAND, error, ERR)
+        return fail(COMMAND, error, FAILED)
 
 
 def add_grants(parser: Parser) -> None:
@@ -138,7 +137,7 @@ def _call(agent: Agent[Any], found: Namespace) -> int:
     print_json({"is_ok": False, **info.to_json(), "kind": info.kind})
     if result.status == "format_error":
         return BAD_CALL
-    return DENIED if result.status == "denied" or info.kind == "denied" else ERR
+    return DENIED if result.status == "denied" or info.kind == "denied" else FAILED
 
 
 def _result(agent: Agent[Any], name: str, arguments: dict[str, Any] | str) -> Result[Any, Any]:

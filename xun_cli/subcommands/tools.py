@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ConfigError, XunError
+from xun_cli.exit_codes import BAD_CALL, FAILED, NOT_CONFIGURED, OK
 from xun_cli.subcommands.common import Parser, add_folder, fail, print_text
 from xun_cli.usage import UsageError
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from xun.tools.toolbox import ToolBox
 
 COMMAND = "xun tools"
-SAME, CHANGED, BAD_CALL, NOT_CONFIGURED = 0, 1, 2, 3
-"""Exit codes: the schemas are those of the file, they differ, the call is wrong, a setting or file is wrong."""
 
 VERSION = 1
 
@@ -49,14 +48,14 @@ def _check(found: Namespace) -> int:
         text = json.dumps({"version": VERSION, "tools": tools}, indent=2, ensure_ascii=False, sort_keys=True)
         _write(path, text + "\n")
         print_text(f"{len(tools)} tools are written to {path}")
-        return SAME
+        return OK
     changes = differences(_read(path), tools)
     if not changes:
         print_text(f"{len(tools)} tools are as in {path}")
-        return SAME
+        return OK
     print_text("\n".join(changes))
     text = f"{len(changes)} tools differ from {path}; `xun tools check {found.file} --update` takes that over"
-    return fail(COMMAND, text, CHANGED)
+    return fail(COMMAND, text, FAILED)
 
 
 def schemas(toolbox: ToolBox) -> dict[str, Any]:
