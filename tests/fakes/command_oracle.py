@@ -278,7 +278,7 @@ def _run_by_find(argv: tuple[str, ...], words: tuple[str, ...]) -> bool:
         rest = words[index + 1 :]
         inner = rest[: min((at for at, word in enumerate(rest) if word in (";", "+")), default=0)]
         fixed = inner[: inner.index("{}")] if "{}" in inner else inner
-        if argv[: len(fixed)] == fixed and not any(word.startswith("-") for word in argv[len(fixed) :]):
+        if fits(argv[: len(fixed)], fixed) and not any(word.startswith("-") for word in argv[len(fixed) :]):
             return True
     return False
 
