@@ -114,10 +114,12 @@ class ModelError(XunError):
         retryable: Whether the same request may succeed later.
         status: The HTTP status where there was one.
         retry_after: Seconds that the server asked to wait, where it did.
+        begun: Whether a part of the answer had come, be it one that nobody was shown, such as a call's arguments.
     """
 
     kind = "model"
     retryable = False
+    begun = False
 
     def __init__(
         self,

@@ -74,6 +74,11 @@ class ReplyAssembler:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a piece of text, of notes or of a call."""
+        return bool(self._calls or self._text or self._reasoning)
+
     def add(self, chunk: dict[str, Any]) -> list[TextDelta | ReasoningDelta]:
         """Take one chunk (or one whole answer) and return the pieces to show.
 
@@ -206,6 +211,9 @@ class Pieces:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._held = ""
+
+    def __bool__(self) -> bool:
+        return bool(self._parts or self._held)
 
     def add(self, text: str) -> str:
         """Take a piece and return what can be shown of it now."""

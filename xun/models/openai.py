@@ -301,6 +301,7 @@ class OpenAIModel:
         finally:
             await manager.__aexit__(None, None, None)
         if error is not None:
+            error.begun = reader.begun
             yield error
 
     def _learn_window(self, failed: ModelError) -> None:

@@ -51,6 +51,11 @@ class AnswerReader:
         self.said = ""
         """What the server said of an error in the stream, as it came; for looking at only."""
 
+    @property
+    def begun(self) -> bool:
+        """Whether a part of the answer has come."""
+        return self._assembler.begun
+
     async def read(self, data: AsyncIterator[bytes]) -> AsyncIterator[ModelEvent]:
         """Yield the pieces of the answer and, last, the answer.
 

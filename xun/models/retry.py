@@ -79,7 +79,7 @@ async def stream_with_retry(
         except ModelError as exc:
             error = exc
         failed += 1
-        if not pieces:
+        if not (pieces or error.begun):
             spent += clock() - began
         if not _may_retry(error, failed, spent, policy):
             raise error

@@ -555,6 +555,13 @@ async def test_a_stream_cut_after_any_event_runs_no_unfinished_call(reset):
     assert seen <= 2
 
 
+@pytest.mark.parametrize(("after", "begun"), [(1, False), (2, True), (4, True)])
+async def test_an_error_says_whether_a_part_of_the_answer_had_come(after, begun):
+    call = {"tool_calls": [{"name": "look", "arguments": {"path": "a"}}], "cut_after": after}
+    assert (await failure(call))[0].begun == begun
+    assert (await failure({"text": "abcdef", "cut_after": after}))[0].begun == begun
+
+
 async def test_a_cut_stream_is_asked_again():
     async with model_of({"text": "half of", "cut_after": 3}, {"text": "the whole"}) as model:
         stream = stream_with_retry(model, ASK, policy=RetryPolicy(first=0, longest=0))

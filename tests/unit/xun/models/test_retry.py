@@ -152,6 +152,25 @@ async def test_patience_ends_tries_that_bring_nothing():
     assert model.asked == 1
 
 
+async def test_tries_that_brought_part_of_a_call_are_not_counted_as_nothing():
+    waits = Waits()
+
+    class Breaking(Failing):
+        async def stream(self, request):
+            self.asked += 1
+            waits.now += 120
+            error = ModelTimeout("nothing for 120 s")
+            error.begun = True
+            raise error
+            yield
+
+    model = Breaking()
+    with pytest.raises(ModelTimeout):
+        async for _ in stream_with_retry(model, ASK, sleep=waits, clock=waits.clock):
+            pass
+    assert model.asked == 5
+
+
 async def test_cancelling_ends_a_wait_at_once():
     model = Failing(ModelRateLimited("slow", status=429, retry_after=60))
     waiting = asyncio.Event()
