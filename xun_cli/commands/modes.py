@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xun_cli.commands.arguments import BadArguments, number
 from xun_cli.commands.output import CommandResult, Output, said, text
-from xun_cli.commands.policy_ops import emit_change
+from xun_cli.commands.policy_change import emit_change
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 MODES: dict[str, str] = {

@@ -7,10 +7,10 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from xun_cli.commands import policy_files, policy_hosts, policy_log, policy_ops
+from xun_cli.commands import policy_files, policy_hosts, policy_log, policy_ops, policy_view
 from xun_cli.commands.arguments import BadArguments, file_argument, take_flags, words
 from xun_cli.commands.output import CommandResult, Output, said, text
-from xun_cli.commands.policy_ops import Change
+from xun_cli.commands.policy_change import Change, emit_change
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _forms() -> dict[str, _Form]:
 
 def _done(ctx: CommandContext, change: Change) -> CommandResult:
     if change.op:
-        policy_ops.emit_change(ctx.session, ctx.session.policy, change.op, change.list, change.entry)
+        emit_change(ctx.session, ctx.session.policy, change.op, change.list, change.entry)
     return CommandResult(change.outputs, data={"op": change.op, "list": change.list, "entry": change.entry})
 
 
@@ -129,7 +129,7 @@ async def _show(ctx: CommandContext, rest: str) -> CommandResult:
     hosts = ctx.session.agent.config.allowed_hosts
     kept = ctx.session.agent.workspace.protect.texts
     builtin = "--builtin" in flags
-    outputs = policy_ops.show(ctx.session.policy, what, builtin=builtin, extra=extra, hosts=hosts, kept=kept)
+    outputs = policy_view.show(ctx.session.policy, what, builtin=builtin, extra=extra, hosts=hosts, kept=kept)
     state = {name: value for name, value in ctx.session.policy.to_json().items() if name != "log"}
     return CommandResult(outputs, data=state)
 
@@ -151,7 +151,7 @@ async def _allow(ctx: CommandContext, rest: str) -> CommandResult:
     tokens = policy_ops.parse_command(argument, policy)
     from xun_policies.grants import is_wide
 
-    shown = policy_ops.command_text(tokens)
+    shown = policy_view.command_text(tokens)
     if is_wide(tokens) and not await ctx.confirm(
         f"Let every command that begins with {shown} run unasked?",
         f"{shown} can change or send anything. A longer prefix, such as {shown} with a subcommand, is safer.",
@@ -286,7 +286,7 @@ def complete(ctx: CommandContext, typed: str) -> list[str]:
         "test ": ("--risk ",),
         "log ": ("--all", "--session "),
     }
-    commands_now = [policy_ops.command_text(entry.tokens) for entry in policy.command_allowlist]
+    commands_now = [policy_view.command_text(entry.tokens) for entry in policy.command_allowlist]
     writes_now = [entry.path for entry in policy.write_allowlist]
     hosts_now = [entry.host for entry in policy.host_allowlist]
     lists = {"remove command ": commands_now, "remove write ": writes_now, "remove host ": hosts_now}

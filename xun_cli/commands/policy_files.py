@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from xun_cli.commands.arguments import BadArguments
 from xun_cli.commands.output import text
-from xun_cli.commands.policy_ops import Change, describe, now
+from xun_cli.commands.policy_change import Change, now
+from xun_cli.commands.policy_view import describe
 
 if TYPE_CHECKING:
     from xun_policies.grants import CommandEntry

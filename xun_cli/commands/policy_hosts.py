@@ -1,14 +1,13 @@
-"""Hosts that a session may fetch from unasked: granted, taken back, shown."""
+"""Hosts that a session may fetch from unasked: granted and taken back."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.output import Output, text
-from xun_cli.commands.policy_ops import HERE, Change, listed, now, numbered, origin, require_some
+from xun_cli.commands.output import text
+from xun_cli.commands.policy_change import HERE, Change, now, numbered, require_some
 
 if TYPE_CHECKING:
     from xun_policies.store import PolicyState
@@ -36,16 +35,6 @@ def place_of(typed: str) -> str:
     if any(char in target.place for char in "*?"):
         raise BadArguments(f"{typed!r} is a pattern; each host is granted by itself.")
     return target.place
-
-
-def show_hosts(policy: PolicyState, configured: Sequence[str] = ()) -> Output:
-    """Return the list, ``h1…``; *configured* are hosts that the settings allow."""
-    rows = [
-        (f"h{at}", entry.host, *origin(entry, policy.host_allowlist))
-        for at, entry in enumerate(policy.host_allowlist, 1)
-    ]
-    rows += [("", host, "tools.allowed_hosts", "", "") for host in configured]
-    return listed("Hosts that are fetched from unasked", rows, "none granted")
 
 
 def allow_host(policy: PolicyState, typed: str, *, source: str = "user", where: str = HERE) -> Change:

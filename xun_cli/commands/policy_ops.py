@@ -7,57 +7,18 @@ command or asks a person; a change comes back as a `Change`, which says what to 
 from __future__ import annotations
 
 import fnmatch
-import shlex
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.output import Output, table, text
+from xun_cli.commands.output import Output, text
+from xun_cli.commands.policy_change import HERE, Change, now, numbered, require_some
+from xun_cli.commands.policy_view import builtin_prefixes, command_text, describe
 
 if TYPE_CHECKING:
-    from xun_cli.session.session import Session
-    from xun_policies.commands import CommandEntry, CommandScope, CommandVerdict
-    from xun_policies.hosts import HostEntry
+    from xun_policies.commands import CommandScope, CommandVerdict
     from xun_policies.store import PolicyState
     from xun_policies.workspace import ResolvedPath, Workspace
-    from xun_policies.writes import WriteEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What an operation did.
-
-    Attributes:
-        outputs: What to show.
-        op: add, remove, exclude, include, reset, undo or import; "" when nothing changed.
-        list: commands, writes or all.
-        entry: The entries concerned, as text.
-    """
-
-    outputs: tuple[Output, ...]
-    op: str = ""
-    list: str = ""
-    entry: str = ""
-
-
-def emit_change(session: Session, policy: PolicyState, op: str, which: str, entry: str) -> None:
-    """Record a change of the policy, with the whole policy, so that a resumed session has it."""
-    from xun.events import PolicyChanged
-
-    session.emit(PolicyChanged(op=op, list=which, entry=entry, source="user", state=policy.to_json()))
-
-
-def now() -> str:
-    """Return the present time, as entries keep it."""
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def command_text(tokens: Sequence[str]) -> str:
-    """Return *tokens* as a shell would quote them."""
-    return shlex.join(tokens)
 
 
 def parse_command(typed: str, policy: PolicyState) -> tuple[str, ...]:
@@ -89,104 +50,6 @@ def parse_command(typed: str, policy: PolicyState) -> tuple[str, ...]:
             "covered too. Leave the pattern out: npm run covers npm run build. Quote it where it is meant as it stands."
         )
     return tokens
-
-
-def builtin_prefixes() -> list[tuple[str, ...]]:
-    """Return the tokens of every built-in entry, sorted."""
-    from xun_policies import defaults
-
-    return sorted({rule.prefix for found in defaults.rules().values() for rule in found} | defaults.versions())
-
-
-def show(
-    policy: PolicyState,
-    what: str = "all",
-    *,
-    builtin: bool = False,
-    extra: str = "",
-    hosts: Sequence[str] = (),
-    kept: Sequence[str] = (),
-) -> tuple[Output, ...]:
-    """Return the lists: ``c1…`` for commands, ``w1…`` for writes, ``h1…`` for hosts, and the modes.
-
-    Args:
-        policy: The permissions.
-        what: commands, writes, hosts or all.
-        builtin: List the built-in commands too.
-        extra: More facts for the line of modes.
-        hosts: Hosts that the settings allow.
-        kept: Patterns of paths that the settings exclude from writes.
-    """
-    outputs: list[Output] = []
-    if what in ("all", "commands"):
-        outputs += _show_commands(policy, builtin)
-    if what in ("all", "writes"):
-        outputs.append(_show_writes(policy))
-        if kept:
-            outputs.append(text("Writes there always ask (policy.writes.exclude): " + ", ".join(kept)))
-    if what in ("all", "hosts"):
-        from xun_cli.commands.policy_hosts import show_hosts
-
-        outputs.append(show_hosts(policy, hosts))
-    if what == "all":
-        auto = f"auto {policy.auto_remaining}" if policy.auto_remaining else "auto off"
-        outputs.append(text(f"mode {policy.mode} · {auto}{' · ' + extra if extra else ''}"))
-    return tuple(outputs)
-
-
-def _show_commands(policy: PolicyState, builtin: bool) -> list[Output]:
-    rows = [
-        (f"c{at}", entry.text, "only this" if entry.exact else "and more", *origin(entry, policy.command_allowlist))
-        for at, entry in enumerate(policy.command_allowlist, 1)
-    ]
-    outputs = [listed("Commands that run unasked, besides the built-in ones", rows, "none granted")]
-    known = builtin_prefixes()
-    left_out = sorted(policy.excluded)
-    if builtin:
-        title = f"Built in ({len(known) - len(left_out)}), each with the guards of its options:"
-        outputs.append(text(title, *_by_program(known, policy.excluded)))
-        return outputs
-    outputs.append(text(f"Built in: {len(known) - len(left_out)} prefixes; /policy show --builtin lists them."))
-    if left_out:
-        outputs.append(text("Excluded of these: " + ", ".join(left_out)))
-    return outputs
-
-
-def _by_program(prefixes: Sequence[tuple[str, ...]], excluded: Collection[str]) -> list[str]:
-    """One line of programs without subcommands, then one for each program with some."""
-    groups: dict[str, list[str]] = {"": []}
-    for tokens in prefixes:
-        name = " ".join(tokens)
-        mark = " (excluded)" if name in excluded else ""
-        groups.setdefault(tokens[0] if len(tokens) > 1 else "", []).append(name + mark)
-    return [f"  {', '.join(names)}" for names in groups.values() if names]
-
-
-def _show_writes(policy: PolicyState) -> Output:
-    rows = [
-        (f"w{at}", entry.path, "and below" if entry.directory else "only this", *origin(entry, policy.write_allowlist))
-        for at, entry in enumerate(policy.write_allowlist, 1)
-    ]
-    return listed("Paths that are written unasked", rows, "none granted")
-
-
-def origin(entry: Any, entries: Any) -> tuple[str, str, str]:
-    """Return who made *entry* of the list *entries*, when, and how often it was used, as texts."""
-    used = entries.used(entry)
-    return entry.source, _when(entry.when), f"used {used}x" if used else "not used yet"
-
-
-def listed(title: str, rows: Sequence[tuple[str, ...]], none: str) -> Output:
-    """Return *rows* under *title* and their number, or what there is without rows."""
-    return table((), rows, f"{title} ({len(rows)}):") if rows else text(f"{title}: {none}.")
-
-
-def _when(stamp: str) -> str:
-    return stamp[:16].replace("T", " ")
-
-
-HERE = "in this session"
-"""Where a change of a session's permissions holds."""
 
 
 def allow_command(policy: PolicyState, tokens: tuple[str, ...], *, source: str = "user", where: str = HERE) -> Change:
@@ -299,20 +162,6 @@ def remove_write(policy: PolicyState, typed: str, workspace: Workspace, *, every
     return Change((text(*(f"Removed: {name}" for name in names)),), "remove", "writes", "; ".join(names))
 
 
-def numbered(typed: str, letter: str, count: int) -> int | None:
-    """Return the index that *typed*, such as ``c2``, means; None when it is no number of that list.
-
-    Raises:
-        BadArguments: There is no such entry.
-    """
-    if not (typed[:1] == letter and typed[1:].isdecimal()):
-        return None
-    at = int(typed[1:])
-    if not 1 <= at <= count:
-        raise BadArguments(f"There is no entry {typed}: /policy show numbers them, {count} in this list.")
-    return at - 1
-
-
 def _is_glob(typed: str) -> bool:
     return any(char in typed for char in "*?[")
 
@@ -324,38 +173,6 @@ def _matches(tokens: Sequence[str], typed: str) -> bool:
         or " ".join(tokens) == typed
         or (_is_glob(typed) and fnmatch.fnmatchcase(" ".join(tokens), typed))
     )
-
-
-def require_some(names: list[str], typed: str, every: bool, what: str, where: str) -> None:
-    """Return when *names* is what *typed* can mean.
-
-    Raises:
-        BadArguments: Nothing matches, or several do and *every* is false.
-    """
-    if not typed:
-        raise BadArguments(f"There is no {what} to remove: give its text, its number or a pattern.")
-    if not names:
-        raise BadArguments(f"No {what} of the list matches {typed!r}; {where} lists them.")
-    if len(names) > 1 and not every:
-        raise BadArguments(f"{typed!r} matches {len(names)}: {', '.join(names[:8])}. Add --all to remove them all.")
-
-
-def describe(
-    commands: Iterable[CommandEntry],
-    writes: Iterable[WriteEntry],
-    excluded: Iterable[str],
-    hosts: Iterable[HostEntry] = (),
-) -> list[str]:
-    """Return entries as lines, one each, for previews and differences."""
-    from xun_policies.grants import is_wide
-
-    lines = []
-    for entry in commands:
-        how = " (only this)" if entry.exact else "  (!) allows nearly anything" if is_wide(entry.tokens) else ""
-        lines.append(f"command  {entry.text}{how}")
-    lines += [f"excluded {name}" for name in sorted(excluded)]
-    lines += [f"write    {entry.path}{' and below' if entry.directory else ''}" for entry in writes]
-    return lines + [f"host     {entry.host}" for entry in hosts]
 
 
 def going(policy: PolicyState, what: str) -> list[str]:

@@ -258,7 +258,7 @@ class Viewing:
 
     def _remove(self, number: str) -> str:
         """Take the entry c2, w1, ... back, as /policy remove does."""
-        from xun_cli.commands import policy_hosts, policy_ops
+        from xun_cli.commands import policy_change, policy_hosts, policy_ops
 
         session = self._conversation.session
         if session is None:
@@ -270,7 +270,7 @@ class Viewing:
             change = policy_hosts.remove_host(policy, number)
         else:
             change = policy_ops.remove_write(policy, number, session.agent.workspace)
-        policy_ops.emit_change(session, policy, change.op, change.list, change.entry)
+        policy_change.emit_change(session, policy, change.op, change.list, change.entry)
         return f"Taken back: {change.entry}. /policy undo brings it back."
 
     async def work_view(self) -> None:

@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from xun.errors import ConfigError, XunError
-from xun_cli.commands import policy_hosts, policy_log, policy_ops
+from xun_cli.commands import policy_hosts, policy_log, policy_ops, policy_view
 from xun_cli.commands.arguments import BadArguments
-from xun_cli.commands.policy_ops import Change
+from xun_cli.commands.policy_change import Change
 from xun_cli.config_write import set_value
 from xun_cli.exit_codes import BAD_CALL, NOT_CONFIGURED
 from xun_cli.places import Places
@@ -107,7 +107,7 @@ def _allow(found: Namespace, target: Target) -> Change | None:
             target.state, paths[0], target.workspace, directory=directory, source=source, where=where
         )
     tokens = policy_ops.parse_command(_typed(words) if words else "", target.state)
-    question = f"Let every command that begins with {policy_ops.command_text(tokens)} run unasked? [y/N] "
+    question = f"Let every command that begins with {policy_view.command_text(tokens)} run unasked? [y/N] "
     if is_wide(tokens) and not found.yes and not agreed(question):
         return None
     return policy_ops.allow_command(target.state, tokens, source=source, where=where)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from xun.errors import ConfigError, XunError
 from xun.events import PolicyChanged
-from xun_cli.commands import policy_files, policy_ops
+from xun_cli.commands import policy_files, policy_ops, policy_view
+from xun_cli.commands.policy_change import Change
 from xun_cli.config import load_settings
 from xun_cli.config_write import set_value
 from xun_cli.exit_codes import NOT_CONFIGURED
@@ -107,7 +108,7 @@ def _show(found: Namespace, target: Target) -> int:
         return 0
     hosts = () if target.session else target.settings.tools.allowed_hosts
     kept = target.workspace.protect.texts
-    print_outputs(policy_ops.show(target.state, found.what, builtin=found.builtin, hosts=hosts, kept=kept))
+    print_outputs(policy_view.show(target.state, found.what, builtin=found.builtin, hosts=hosts, kept=kept))
     return 0
 
 
@@ -156,7 +157,7 @@ def _into_session(path: Path, state: PolicyState, plan: policy_files.ImportPlan)
     record_change(path, state, policy_files.apply_import(state, plan), "import")
 
 
-def record_change(path: Path, state: PolicyState, change: policy_ops.Change, source: str) -> None:
+def record_change(path: Path, state: PolicyState, change: Change, source: str) -> None:
     """Append *change*, after which the policy is *state*, to the session stored at *path*.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from xun import Agent, ToolBox, Workspace
-from xun_cli.commands import policy_ops
+from xun_cli.commands import policy_view
 
 
 def test_a_grant_that_let_something_happen_is_counted(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_a_grant_that_let_something_happen_is_counted(tmp_path: Path) -> None:
         agent.policy.write_allowlist.add(str(tmp_path), True)
 
         def shown() -> str:
-            return "\n".join(output.plain() for output in policy_ops.show(agent.policy))
+            return "\n".join(output.plain() for output in policy_view.show(agent.policy))
 
         assert shown().count("not used yet") == 2
         agent.toolbox.call_tool(agent, "bash", {"command": "touch a.txt && echo x"}, None).unwrap()

@@ -7,7 +7,7 @@ from typing import Any
 
 from xun import Agent, ChoiceOutcome, ToolBox, Workspace, tool_attr
 from xun.models import ScriptedModel
-from xun_cli.commands.policy_ops import emit_change
+from xun_cli.commands.policy_change import emit_change
 from xun_cli.places import Places
 from xun_cli.session.session import Session
 from xun_cli.session.store import SessionStore
