@@ -21,14 +21,16 @@ _HEX_CLUSTER = r"-[A-Za-bd-fh-km-np-rt-z].+"
 _HEX_PLAIN = ("-ps", "-plain", "-postscript")
 _LOOPBACK = re.compile(
     # Without a scheme curl takes http for these names (curl(1), URL).
-    r"(?:(?:https?://)?(?:localhost|127\.0\.0\.1)|https?://\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?"
+    r"(?:(?:https?://)?(?:(?i:localhost)|127\.0\.0\.1)|https?://\[::1\])(?::[0-9]{1,5})?(?:[/?][^@#\\\s]*)?"
 )
-_FIXED_HOST = r"(?:https?://)?(?:localhost|127\.0\.0\.1)(?::[0-9]+)?/"
+_FIXED_HOST = r"(?:https?://)?(?:(?i:localhost)|127\.0\.0\.1)(?::[0-9]+)?/"
 _PS_VALUE = wordset("-o -O --format --sort -p --pid --ppid -C -u -U -t")
 _PS_LETTERS = frozenset("eAafFlLjHTwcyMZNduxrmP")
 _PS_LONG = wordset("--forest --no-headers --no-heading --headers --cumulative --deselect")
 _PS_BSD = re.compile(r"[acfhjlmnrsuvwxLTSXH]*")
 _PS_TEXT = re.compile(r"[A-Za-z0-9_,.=%+:-]+")
+_CALL = r"(?<!\w)(?!(?:and|or|not)\s*\()\w+\s*\(|[\])\"'}]\s*\("
+"""What calls something in an expression of Python: ``not (a or b)`` does not."""
 _PYTEST = (
     "-qvxslh -k: -m: -n% -r?% --lf --last-failed --ff --failed-first --nf --new-first --tb=% --maxfail=# "
     "--durations=# --durations-min=# "
@@ -204,6 +206,10 @@ def pytest(rule: Rule, call: Call) -> Problem | None:
     found = walk(compiled(_PYTEST), call)
     if isinstance(found, Problem):
         return found
+    for name in ("-k", "-m"):
+        if re.search(_CALL, found.options.get(name, "")):
+            # Before pytest 5.4 the expression was handed to eval().
+            return Problem(NOT_FREE, f"the expression of {name} calls something, which an old pytest runs as code")
     for word in found.operands:
         target = word.text.partition("::")[0] or "."
         # pytest takes .. away as text, also behind a link.
