@@ -140,6 +140,13 @@ def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) 
     else:
         raise SearchError(f"{path} does not exist.", kind="missing")
     around = [type(place)(root) for root in workspace.roots if place.is_relative_to(root)]
+    base = str(folder).rstrip("/") + "/"
+    # What was itself asked for by name is searched whole.
+    ignoring = file is None and bool(workspace.ignore) and not workspace.ignores(str(folder), is_folder=True)
+
+    def ignores(path: str, is_folder: bool) -> bool:
+        return ignoring and workspace.ignores(base + path, is_folder=is_folder)
+
     return Scope(
         folder=folder,
         file=file,
@@ -148,6 +155,8 @@ def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) 
         boundary=max(around, key=lambda root: len(root.parts), default=folder),
         inside=lambda real: workspace.resolve(real, raise_on_invalid=False).valid,
         private=private_paths(os.environ),
+        ignore=workspace.ignore.texts if ignoring else (),
+        ignores=ignores,
     )
 
 

@@ -97,7 +97,7 @@ class Memory:
         """Return what is remembered of *scope*."""
         outer = scope.outer or OuterRules()
         rules = tuple((one.folder, one.rules) for one in outer.sets)
-        key = (str(scope.folder), scope.closed, scope.gitignore, outer.offset, rules)
+        key = (str(scope.folder), scope.closed, scope.ignore, scope.gitignore, outer.offset, rules)
         tree = self._trees.pop(key, None) or Tree(outer.sets, self._folders, self._names)
         self._trees[key] = tree
         while len(self._trees) > MAX_TREES:

@@ -29,6 +29,10 @@ _MAGIC = frozenset("*?[{\\")
 _BY_ENDING = re.compile(r"\*\*/\*[^*?\[\]{}\\/]*")
 
 
+def _ignores_nothing(path: str, is_folder: bool) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Scope:
     """Where to search, and what to leave out there."""
@@ -45,6 +49,10 @@ class Scope:
     """Tells of a real path whether it may be seen."""
     private: tuple[str, ...] = ()
     """Absolute paths that are never searched."""
+    ignore: tuple[str, ...] = ()
+    """The patterns of the workspace for what is left out: what `ignores` goes by."""
+    ignores: Callable[[str, bool], bool] = field(default=_ignores_nothing, compare=False)
+    """Tells of a path below the folder, and of whether it is a folder, whether the workspace leaves it out."""
 
     @cached_property
     def outer(self) -> OuterRules | None:

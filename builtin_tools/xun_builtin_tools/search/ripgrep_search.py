@@ -93,7 +93,7 @@ class _Place:
         path = path[self._strip :]
         if not self.scope.hidden and (path[:1] == "." or "/." in path):
             return None
-        return None if self.scope.is_closed(path) else path
+        return None if self.scope.is_closed(path) or self.scope.ignores(path, False) else path
 
 
 def _outer_file(outer: OuterRules, stack: ExitStack) -> str:

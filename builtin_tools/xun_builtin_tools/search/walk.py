@@ -170,6 +170,8 @@ class Walk:
             names.remove(REPOSITORY)
         if self._scope.closed:
             names = [name for name in names if not self._scope.is_closed(path + name)]
+        if self._scope.ignore:
+            names = [name for name in names if not self._scope.ignores(path + name, are_folders)]
         if rules:
             ascii_only = all(map(str.isascii, names))
             plain = names if ascii_only else list(map(byte_name, names))

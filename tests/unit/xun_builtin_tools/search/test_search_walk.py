@@ -227,6 +227,29 @@ def test_links_that_lead_out_are_named_with_ripgrep_and_without(tool: str, tmp_p
         assert value["skipped"] == ["a/out", "dead"], backend
 
 
+@pytest.mark.parametrize("backend", ["python", "ripgrep", "auto"])
+def test_what_the_workspace_ignores_is_left_out_unless_it_is_asked_for_by_name(backend: str, tmp_path: Path) -> None:
+    tree(tmp_path)
+    (tmp_path / "a/link").symlink_to("/")
+    options = SearchOptions(backend=backend)  # type: ignore[arg-type]
+    toolbox = ToolBox().register(*search.tools(options))
+
+    def found(tool: str, path: str, *ignore: str) -> list[str]:
+        agent: Any = SimpleNamespace(workspace=Workspace(tmp_path, ignore=ignore))
+        if tool == "glob":
+            value = toolbox.call_tool(agent, tool, {"pattern": "**/*", "path": path}, None).unwrap()
+            return [*value["paths"], *value.get("skipped", [])]
+        value = toolbox.call_tool(agent, tool, {"pattern": "needle", "output": "files", "path": path}, None).unwrap()
+        return [*value["files"], *value["skipped"]]
+
+    for tool in ("glob", "grep"):
+        assert found(tool, ".", "D/", "*.log", "link") == ["a/b/c/deep", "top.py"]
+        assert found(tool, ".", "a/b", "top.py/") == ["a/d/one", "e/two.log", "top.py", "a/link"]
+        assert found(tool, "a/b", "a/b", "a/b/c") == ["c/deep"]
+        assert found(tool, "e", "*.log") == []
+    assert found("grep", "e/two.log", "*.log") == ["two.log"]
+
+
 def churn(rng: random.Random, work: Path) -> None:
     """Make one change anywhere below *work*, or none where it can't be made."""
     folders = [work, *(path for path in work.rglob("*") if path.is_dir() and not path.is_symlink())]
