@@ -9,6 +9,7 @@ import os
 import signal
 import stat
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +125,15 @@ def arguments(room: Room, row: dict[str, Any], form: str) -> dict[str, Any]:
     return args
 
 
+@cache
+def box() -> ToolBox:
+    """One for all rows: reading the signatures of the tools takes longer than most of the edits."""
+    return ToolBox().with_defaults("fs", "patch")
+
+
 def make_agent(root: Path, disk: Disk | None = None) -> Agent[Any]:
     agent = Agent(
-        toolbox=ToolBox().with_defaults("fs", "patch"),
+        toolbox=box(),
         workspace=Workspace(root),
         config=AgentConfig(auto_confirm=True),
     ).initialize()
