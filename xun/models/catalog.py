@@ -99,6 +99,8 @@ def model_names(body: bytes | str) -> tuple[str, ...] | None:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return None
+    if isinstance(data, list) and data:
+        data = {"data": data}  # Together sends the bare list
     if not isinstance(data, dict) or data.get("object", "list") != "list":
         return None
     items = data.get("data")

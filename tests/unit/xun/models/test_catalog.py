@@ -200,6 +200,7 @@ async def test_cancelling_returns_at_once():
 
 def test_names():
     assert model_names('{"data": [{"id": "a"}, {"id": ""}]}') == ("a",)
+    assert model_names('[{"id": "a"}, {"id": "b"}]') == ("a", "b") and model_names("[1]") is None
     assert first_chat_model(["text-embedding-3", "gpt-4o", "a"]) == "gpt-4o"
     assert first_chat_model(["text-embedding-3"]) == "text-embedding-3"
     assert first_chat_model([]) is None
