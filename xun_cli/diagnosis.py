@@ -25,8 +25,13 @@ ENDPOINT_SECONDS = 5.0
 """How long the model's server may take to list its models."""
 
 
-EXTRAS = (("acp", "acp"), ("browser", "playwright"), ("images", "PIL"), ("mcp", "mcp"))
-"""The optional parts, and the package that each brings."""
+EXTRAS = (
+    ("acp", "acp", "agent-client-protocol"),
+    ("browser", "playwright", "playwright"),
+    ("images", "PIL", "pillow"),
+    ("mcp", "mcp", "mcp"),
+)
+"""The optional parts, what each is imported as, and what is installed for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +104,11 @@ def _shell_check(shell: str, cwd: Path) -> Check:
 def _extras_check() -> Check:
     from importlib.util import find_spec
 
-    there = [extra for extra, package in EXTRAS if find_spec(package) is not None]
-    missing = [extra for extra, _ in EXTRAS if extra not in there]
-    text = ", ".join(there) or "none"
+    missing = [(extra, package) for extra, name, package in EXTRAS if find_spec(name) is None]
+    text = ", ".join(extra for extra, name, _ in EXTRAS if find_spec(name) is not None) or "none"
     if missing:
-        text += f"; not installed: {', '.join(missing)} (pip install 'xun[{','.join(missing)}]')"
+        wanted = " ".join(package for _, package in missing)
+        text += f"; not installed: {', '.join(extra for extra, _ in missing)} (pip install {wanted})"
     return Check("extras", "ok", text)
 
 

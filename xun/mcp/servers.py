@@ -72,4 +72,4 @@ def require_mcp() -> None:
         ConfigError: It is not; the text says how to install it.
     """
     if importlib.util.find_spec("mcp") is None:
-        raise ConfigError("MCP needs the package mcp, which is not installed: pip install 'xun[mcp]'.")
+        raise ConfigError("MCP needs the package mcp, which is not installed: pip install 'mcp>=2.3,<3'.")

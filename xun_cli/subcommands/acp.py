@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xun_cli.settings import Settings
 
 COMMAND = "xun acp"
+INSTALL = "pip install 'agent-client-protocol>=0.12.1,<0.13'"
 
 HELP = """\
 usage: xun acp [OPTIONS]
@@ -25,7 +26,7 @@ usage: xun acp [OPTIONS]
 Serve an editor over standard input and output (Agent Client Protocol). The editor starts this itself; in its settings
 name the command `xun` with the argument `acp`. Questions, diffs and modes appear in the editor. OPTIONS are those of
 `xun` for the model, settings and permissions, such as --model, --mode, --sandbox, --allow-command, --safe, --config.
-A key is set up before, in a terminal: `xun setup`. Needs the extra: pip install 'xun[acp]'.
+A key is set up before, in a terminal: `xun setup`. Needs the package of the extra `acp`.
 """
 
 
@@ -41,7 +42,7 @@ def main(argv: list[str]) -> int:
         if options.prompt or options.headless or options.resume is not None or options.continue_:
             raise UsageError("the prompt, and the session to go on with, come from the editor")
         if find_spec("acp") is None:
-            raise ConfigError("this needs the package agent-client-protocol: pip install 'xun[acp]'")
+            raise ConfigError(f"this needs a package that is not installed: {INSTALL}")
         return _serve(options)
     except UsageError as error:
         return fail(COMMAND, error, BAD_CALL)

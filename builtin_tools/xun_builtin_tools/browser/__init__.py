@@ -1,4 +1,4 @@
-"""The browser group: a headless Chromium for each agent, started at its first use (extra ``xun[browser]``)."""
+"""The browser group: a headless Chromium for each agent, started at its first use (extra ``browser``)."""
 
 from __future__ import annotations
 

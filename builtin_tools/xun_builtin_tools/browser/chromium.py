@@ -11,7 +11,7 @@ from xun_policies.paths.programs import find_program, leads_into
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """Programs that are looked for in PATH, in this order."""
 
-INSTALL = "pip install 'xun[browser]'"
+INSTALL = "pip install 'playwright>=1.50,<2' pillow"
 """What installs the driver of the browser."""
 
 ARGUMENTS = (

@@ -162,7 +162,7 @@ def _of_animation(data: bytes, name: str, interval: float, most: int, check: Cal
         from PIL import Image as Pictures
         from PIL import ImageSequence
     except ImportError:
-        raise ToolError(f"{name} is animated, for which Pillow is needed: install xun[images].") from None
+        raise ToolError(f"{name} is animated, for which Pillow is needed: pip install pillow.") from None
     frames: list[_Frame] = []
     at, begun = 0.0, time.monotonic()
     try:

@@ -122,7 +122,7 @@ def _reduced(image: Image, box: Box | None, name: str) -> tuple[Image, int, int]
         from PIL import ImageOps
     except ImportError:
         raise ToolError(
-            f"{name} must be cut or scaled, for which Pillow is needed: install xun[images], or make an image of at "
+            f"{name} must be cut or scaled, for which Pillow is needed: pip install pillow, or make an image of at "
             f"most {LONG_SIDE} pixels a side and ask for it whole."
         ) from None
     try:

@@ -67,7 +67,9 @@ def test_a_missing_driver_is_one_sentence_and_the_group_loads_without_it(tmp_pat
         "    print(agent.tool.browser_page(action='list').unwrap_err().error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "The browser tools need playwright: pip install 'xun[browser]'", done.stderr
+    assert done.stdout.strip() == "The browser tools need playwright: pip install 'playwright>=1.50,<2' pillow", (
+        done.stderr
+    )
 
 
 def test_chromium_is_found_by_its_variable_then_in_path_then_the_drivers_own(tmp_path):

@@ -146,7 +146,7 @@ def test_without_pillow_small_images_are_sent_and_others_say_what_is_missing(tmp
     small, large = encoded(10, 10), encoded(1200, 10)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert look(tmp_path, "small.png", small)[0].is_ok()
-    assert "xun[images]" in look(tmp_path, "large.png", large)[0].unwrap_err().error
+    assert "pip install pillow" in look(tmp_path, "large.png", large)[0].unwrap_err().error
 
 
 def test_paths_stay_in_the_workspace_and_vision_is_required(tmp_path):

@@ -426,9 +426,9 @@ def test_doctor_without_a_key(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_is_not_installed_says_how_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "playwright", None)
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
-    assert "browser (pip install 'xun[browser]')" in " ".join(cli("doctor", "--offline")[1].split())
+    assert "browser (pip install playwright)" in " ".join(cli("doctor", "--offline")[1].split())
     code, out, _ = cli("tool", "browser_page", "action=list")
-    assert (code, "xun[browser]" in json.loads(out)["error"]) == (1, True), out
+    assert (code, "pip install 'playwright>=1.50,<2'" in json.loads(out)["error"]) == (1, True), out
     cli.places.config_file.write_text('[tools]\ndisable = ["browser_*"]\n')
     assert cli("tool", "browser_page", "action=list")[0] == 2
 
