@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from xun.errors import Denied, ToolError
 from xun_builtin_tools.browser.reach import place_of
 from xun_builtin_tools.browser.session import Session
+from xun_builtin_tools.browser.tabs import title_of
 
 if TYPE_CHECKING:
     from xun.tools.context import ToolCallContext
@@ -91,7 +92,11 @@ def where(ctx: ToolCallContext[Any], session: Session, tab: Tab, before: int) ->
     """Return where *tab* is, and the requests that were refused since there were *before*."""
     if tab.page.is_closed():
         return {"page_id": tab.id, "closed": True}
-    row: dict[str, Any] = {"page_id": tab.id, "url": tab.page.url, "title": session.call(ctx, tab.page.title)}
+    row: dict[str, Any] = {
+        "page_id": tab.id,
+        "url": tab.page.url,
+        "title": session.call(ctx, lambda: title_of(tab.page)),
+    }
     refused = session.reach.since(before)
     if refused:
         row["refused"] = [{"url": item.url, "reason": item.reason} for item in refused[-_SHOWN:]]

@@ -85,7 +85,7 @@ def _loaded(
     ctx: ToolCallContext[Any], session: Session, tab: Tab, url: str | None, wait_until: WaitUntil, seconds: float
 ) -> dict[str, Any]:
     async def load() -> int | None:
-        tab.dialogs = 0
+        tab.begin()
         left = await _settle_reach(session, tab, url or at)
         if url is None and not left:
             response = await tab.page.reload(wait_until=wait_until, timeout=seconds * 1000)

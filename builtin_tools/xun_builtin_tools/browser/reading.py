@@ -8,14 +8,19 @@ from xun.errors import ToolError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
 from xun_builtin_tools.browser.common import NOTICE, open_tab
+from xun_builtin_tools.browser.tabs import title_of
 
 if TYPE_CHECKING:
+    from playwright.async_api import Page
+
     from xun_builtin_tools.browser.tabs import Tab
 
 MAX_CHARS = 100_000
 """Characters of one part of a snapshot."""
 
 _SECONDS = 15.0
+_FRAMES = 10
+_FRAME_SECONDS = 2.0
 
 
 @tool_attr(
@@ -39,7 +44,7 @@ def browser_snapshot(
             f"start_char must not be negative and max_chars must be 1 to {MAX_CHARS}, got {start_char} and {max_chars}."
         )
     session, tab = open_tab(ctx, page_id)
-    title, text = session.call(ctx, lambda: _read(tab, format, selector), _SECONDS)
+    title, text = session.call(ctx, lambda: _read(tab, format, selector), 2 * _SECONDS)
     if format == "markdown":
         from xun_builtin_tools.web.html_text import convert
 
@@ -59,13 +64,41 @@ def browser_snapshot(
 
 
 async def _read(tab: Tab, form: str, selector: str | None) -> tuple[str, str]:
+    from playwright.async_api import TimeoutError as TooSlow
+
     page, limit = tab.page, _SECONDS * 1000
-    title = await page.title()
+    title = await title_of(page)
     if form == "accessibility":
-        return title, await page.locator(selector or "body").aria_snapshot(timeout=limit)
+        try:
+            text = await page.locator(selector or "body").aria_snapshot(timeout=limit)
+        except TooSlow:
+            if selector is not None:
+                raise
+            raise ToolError(
+                f"The page holds more than can be read in {_SECONDS:g} s: give the selector of a part, or read it with "
+                "format='markdown'."
+            ) from None
+        return title, text if selector is not None else text + await _frames(page)
     if selector is None:
         return title, await page.content()
     return title, str(await page.locator(selector).evaluate("element => element.outerHTML", timeout=limit))
+
+
+async def _frames(page: Page) -> str:
+    """Return what the frames of *page* hold, and how their elements are selected."""
+    from playwright.async_api import Error
+
+    parts = []
+    inner = [frame for frame in page.main_frame.child_frames if not frame.is_detached()]
+    for number, frame in enumerate(inner[:_FRAMES]):
+        try:
+            text = await frame.locator("body").aria_snapshot(timeout=_FRAME_SECONDS * 1000)
+        except Error:
+            continue
+        if text.strip():
+            begin = f"iframe >> nth={number} >> internal:control=enter-frame >> "
+            parts.append(f"\n\nIn frame {number} ({frame.url[:200]}); its selectors begin with {begin}\n{text}")
+    return "".join(parts)
 
 
 @tool_attr(

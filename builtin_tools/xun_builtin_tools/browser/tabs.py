@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,12 @@ MAX_ENTRIES = 300
 MAX_DIALOGS = 50
 """Questions that a page may ask before it is closed: one that never stops asking can't be left otherwise."""
 
+MAX_MESSAGES = 2000
+"""Console messages of one page until it is loaded anew: reading more than that would hold up every call."""
+
 _MAX_TEXT = 2000
+_MAX_TITLE = 300
+_DOWNLOAD = "It is a download, and those are not taken; web_fetch reads what is text."
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +41,8 @@ class Tab:
         page: Playwright's.
         tainted: Code of the model may run in it, so that it reaches no new hosts.
         dialogs: How many questions it asked since it was loaded.
+        messages: How many console messages it wrote since it was loaded.
+        listen: Hears its console again, after too many messages.
         logs: By kind: console, network, errors.
     """
 
@@ -42,9 +50,18 @@ class Tab:
     page: Page
     tainted: bool = False
     dialogs: int = 0
+    messages: int = 0
+    listen: Callable[[], None] = lambda: None
     logs: dict[str, deque[dict[str, Any]]] = field(
         default_factory=lambda: {kind: deque(maxlen=MAX_ENTRIES) for kind in ("console", "network", "errors")}
     )
+
+    def begin(self) -> None:
+        """Count anew: the page is about to be loaded."""
+        self.dialogs = 0
+        if self.messages > MAX_MESSAGES:
+            self.listen()
+        self.messages = 0
 
 
 class Tabs:
@@ -56,6 +73,7 @@ class Tabs:
         self._tabs: dict[str, Tab] = {}
         self._current = ""
         self._number = 0
+        self._lost = ""
         self._closing: set[asyncio.Task[None]] = set()
 
     def attach(self, context: BrowserContext) -> None:
@@ -92,10 +110,10 @@ class Tabs:
             ToolError: There is none.
         """
         if not self._tabs:
-            raise ToolError("No page is open; browser_page(action='navigate', url=...) opens one.")
+            raise ToolError(f"{self._lost}No page is open; browser_page(action='navigate', url=...) opens one.")
         tab = self._tabs.get(page_id or self._current)
         if tab is None:
-            raise ToolError(f"There is no page {page_id!r}; open are: {', '.join(self._tabs)}.")
+            raise ToolError(f"{self._lost}There is no page {page_id!r}; open are: {', '.join(self._tabs)}.")
         return tab
 
     def any(self) -> bool:
@@ -121,7 +139,7 @@ class Tabs:
         """Return all pages, in the order in which they were opened."""
         rows = []
         for tab in list(self._tabs.values()):
-            title = await tab.page.title()
+            title = await title_of(tab.page)
             rows.append({"page_id": tab.id, "url": tab.page.url, "title": title, "current": tab.id == self._current})
         return rows
 
@@ -133,18 +151,28 @@ class Tabs:
         # What code opened is as that code.
         tab = Tab(f"p{self._number}", page, tainted=self._reach.strict)
         if len(self._tabs) >= MAX_PAGES:
-            task = asyncio.ensure_future(page.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._close(page)
             return tab
         self._tabs[tab.id] = tab
         self._current = self._current or tab.id
         page.on("close", lambda _: self._closed(tab))
+        page.on("crash", lambda _: self._crashed(tab))
         _follow(tab, self._reach)
         return tab
 
     def _appeared(self, page: Page) -> None:
         self._opened(page)
+
+    def _close(self, page: Page) -> None:
+        task = asyncio.ensure_future(_closed_quietly(page))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _crashed(self, tab: Tab) -> None:
+        # Nothing can be done with it any more, not even loading another page.
+        self._lost = f"The page {tab.id} crashed, so it was closed. "
+        self._closed(tab)
+        self._close(tab.page)
 
     def _closed(self, tab: Tab) -> None:
         self._tabs.pop(tab.id, None)
@@ -156,12 +184,31 @@ class Tabs:
         self._reach.strict = any(tab.tainted for tab in self._tabs.values())
 
 
+async def title_of(page: Page) -> str:
+    """Return the title of *page*, cut to what one reads of it."""
+    title = await page.title()
+    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
+
+
+async def _closed_quietly(page: Page) -> None:
+    from playwright.async_api import Error
+
+    with contextlib.suppress(Error):
+        await page.close()
+
+
 def _follow(tab: Tab, reach: Reach) -> None:
     from playwright.async_api import Error
 
     page, logs = tab.page, tab.logs
 
     def console(message: ConsoleMessage) -> None:
+        tab.messages += 1
+        if tab.messages > MAX_MESSAGES:
+            page.remove_listener("console", console)
+            said = f"The page wrote more than {MAX_MESSAGES} messages; the next are heard when it is loaded anew."
+            logs["console"].append({"type": "note", "text": said, "at": ""})
+            return
         place = message.location
         logs["console"].append(
             {
@@ -190,7 +237,9 @@ def _follow(tab: Tab, reach: Reach) -> None:
         with contextlib.suppress(Error):
             await (box.accept() if box.type == "beforeunload" else box.dismiss())
 
-    page.on("console", console)
+    tab.listen = lambda: page.on("console", console)
+    tab.listen()
+    page.on("download", lambda file: reach.refuse(file.url, _DOWNLOAD))
     page.on("pageerror", lambda error: logs["errors"].append({"text": str(error)[:_MAX_TEXT]}))
     page.on("response", answered)
     page.on("requestfailed", failed)

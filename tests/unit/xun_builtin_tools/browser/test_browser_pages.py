@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ from tests.fakes.form_site import form_site, has_chromium
 from xun import Agent, AgentConfig, CancelledError, ToolBox, ToolCallContext, Workspace
 from xun.tools.context import CallScope
 from xun_builtin_tools.browser.paging import browser_page
+from xun_builtin_tools.browser.session import Session
 from xun_builtin_tools.browser.tabs import MAX_PAGES
 
 pytest.importorskip("playwright", reason="playwright is not installed")
@@ -240,3 +243,44 @@ def test_private_addresses_are_refused_before_anything_starts(tmp_path, site):
         assert "is a local address" in failure(strict, "browser_page", action="navigate", url=url)
         assert "No page is open" in failure(strict, "browser_snapshot")
         assert strict.tool.browser_page(action="list").unwrap() == {"pages": []}
+
+
+def local_page(agent: Agent, name: str, text: str) -> dict[str, Any]:
+    file = Path(agent.workspace.roots[0]) / name
+    file.write_text(text)
+    return agent.tool.browser_page(action="navigate", url=file.as_uri()).unwrap()
+
+
+def test_frames_are_read_and_their_elements_are_selected_as_it_says(agent, home):
+    button = "<button onclick='document.title=1'>Inside</button>"
+    local_page(agent, "framed.html", f'<title>Outside</title><h1>Top</h1><iframe srcdoc="<p>x</p>{button}"></iframe>')
+    content = agent.tool.browser_snapshot().unwrap()["content"]
+    assert '- heading "Top"' in content and '- button "Inside"' in content
+    begin = content.partition("its selectors begin with ")[2].partition("\n")[0]
+    agent.tool.browser_interact(action="click", selector=f'{begin}role=button[name="Inside"]', timeout_ms=5000).unwrap()
+
+
+def test_a_page_that_crashed_is_gone_and_the_next_one_loads(agent, home):
+    session = Session.of(agent)
+    tab = session.tabs.find(None)
+
+    async def crash() -> None:
+        from playwright.async_api import Error
+
+        devtools = await tab.page.context.new_cdp_session(tab.page)
+        with contextlib.suppress(Error, TimeoutError):
+            await asyncio.wait_for(devtools.send("Page.crash"), 1)
+
+    session.call(ToolCallContext(agent, "test", None), crash)
+    assert f"The page {tab.id} crashed" in failure(agent, "browser_snapshot")
+    assert agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()["title"] == "Form"
+
+
+def test_what_a_page_says_is_held_in_bounds(agent, home):
+    flood = "<script>document.title = 'x'.repeat(5000); for (let i = 0; i < 3000; i++) console.log(i)</script>"
+    assert len(local_page(agent, "flood.html", flood)["title"]) == 300
+    deadline = time.monotonic() + 10
+    while not any(entry["type"] == "note" for entry in agent.tool.browser_logs().unwrap()["entries"]):
+        assert time.monotonic() < deadline
+    agent.tool.browser_page(action="navigate", url=f"{home}/").unwrap()
+    assert any(entry["text"] == "from the page" for entry in agent.tool.browser_logs().unwrap()["entries"])
