@@ -51,6 +51,13 @@ def speak_utf8() -> None:
 
 def main() -> int:
     """Run xun and return its exit code."""
+    try:
+        return _run()
+    except KeyboardInterrupt:
+        return 130  # Ctrl-C while the first modules are loaded; from then on it is main's to say so
+
+
+def _run() -> int:
     guard_path()
     speak_utf8()
     if sys.argv[1:] in (["--version"], ["-V"]):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _FORMS: dict[str, Literal["md", "json", "html"]] = {".md": "md", ".json": "json", ".html": "html"}
 _SHOWN = 20
+_ABOUT = 60
 _NAME_LIMIT = 80
 
 
@@ -68,7 +69,8 @@ def _when(stamp: str) -> str:
 
 
 def _title(info: SessionInfo) -> str:
-    return info.name or info.first_input or "(nothing typed)"
+    title = info.name or info.first_input or "(nothing typed)"
+    return title if len(title) <= _ABOUT else f"{title[: _ABOUT - 1]}…"
 
 
 def _turns(info: SessionInfo) -> str:
@@ -84,7 +86,7 @@ async def _sessions(ctx: CommandContext, rest: str) -> CommandResult:
     rows = []
     for info in found[:_SHOWN]:
         mark = "this one" if info.id == ctx.session.id else info.cwd if rest else ""
-        rows.append((info.id, _when(info.updated), str(info.turns), _title(info)[:60], mark))
+        rows.append((info.id, _when(info.updated), str(info.turns), _title(info), mark))
     caption = f"the last {_SHOWN} of {len(found)}" if len(found) > _SHOWN else ""
     return CommandResult((table(("id", "last used (UTC)", "turns", "about", ""), rows, caption),))
 
@@ -124,7 +126,7 @@ async def _pick(ctx: CommandContext) -> SessionInfo | None:
     found = [info for info in _listed(ctx) if info.id != ctx.session.id][:_SHOWN]
     if not found:
         raise BadArguments("There is no other session of this folder. /sessions all lists those of other folders.")
-    options = tuple(Option(info.id, f"{_when(info.updated)}  {_turns(info):>9}  {_title(info)[:60]}") for info in found)
+    options = tuple(Option(info.id, f"{_when(info.updated)}  {_turns(info):>9}  {_title(info)}") for info in found)
     request = ChoiceRequest(
         id=uuid4().hex,
         kind="choice",

@@ -11,6 +11,8 @@ from xun_cli.commands.output import CommandResult, Output, failed, said, table, 
 from xun_cli.commands.registry import CommandContext, SlashCommand
 
 _TOOL_USAGE = "/tool NAME key=value ..."
+_LINE = 100
+"""Characters of the sentence that is shown of a tool."""
 
 
 def commands() -> list[SlashCommand]:
@@ -61,7 +63,9 @@ def _names(ctx: CommandContext) -> list[str]:
 
 def _first_line(ctx: CommandContext, name: str) -> str:
     tool = ctx.session.agent.toolbox.get(name)
-    return (tool.description if tool is not None else "").strip().partition("\n")[0][:90]
+    text = " ".join((tool.description if tool is not None else "").strip().partition("\n\n")[0].split())
+    sentence = text.partition(". ")[0]
+    return sentence if len(sentence) <= _LINE else f"{sentence[: _LINE - 1].rpartition(' ')[0]} …"
 
 
 async def _tool(ctx: CommandContext, rest: str) -> CommandResult:

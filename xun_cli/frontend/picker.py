@@ -190,7 +190,9 @@ class Picker:
         words = self._query.lower().split()
         if not words:
             return self._rows
-        return [row for row in self._rows if all(word in _haystack(row) for word in words)]
+        found = [row for row in self._rows if all(word in _haystack(row) for word in words)]
+        # What is read in the list comes before what fits by an id or a date only; the order is kept else.
+        return sorted(found, key=lambda row: not all(word in row.title.lower() for word in words))
 
 
 def _haystack(row: Row) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xun_cli.render.diff import diff_rows
 from xun_cli.render.safe import safe
 from xun_cli.render.table import table_lines
 from xun_cli.render.text import BAD, PLAIN, Line, expand_tabs, width, wrap
+
+_NUMBER = re.compile(r"[$~]?\d[\d,.]*( ?(%|s|kB|MB|B))?|\?|–")
 
 if TYPE_CHECKING:
     from xun_cli.commands.output import Output
@@ -29,8 +33,15 @@ def output_lines(output: Output, columns: int) -> list[Line]:
         rows: list[list[Line]] = [
             [[(PLAIN, safe(cell, multiline=False))] for cell in row] for row in [*header, *output.rows]
         ]
-        lines += table_lines(rows, columns, header=bool(header))
+        lines += table_lines(rows, columns, header=bool(header), aligns=_aligns(output.rows), whole=True)
     return lines
+
+
+def _aligns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return right for each column of numbers: then their digits stand below each other."""
+    count = max((len(row) for row in rows), default=0)
+    cells = [[row[at] for row in rows if at < len(row) and row[at]] for at in range(count)]
+    return ["right" if found and all(_NUMBER.fullmatch(cell) for cell in found) else "" for found in cells]
 
 
 def text_lines(text: str, columns: int) -> list[Line]:

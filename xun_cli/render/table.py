@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xun_cli.render.text import BOLD, DIM, PLAIN, Line, line_width, plain, wrap
+from xun_cli.render.text import BOLD, DIM, PLAIN, Line, line_width, plain, width, wrap
 
 _GAP = 2
 _NARROWEST = 6
+_KEPT = 24
+"""Cells of the longest word that is kept whole."""
 _WORDY = 16
 """Cells down to which columns of words give room to columns of single words."""
 
 
 def table_lines(
-    rows: Sequence[Sequence[Line]], columns: int, *, header: bool = False, aligns: Sequence[str] = ()
+    rows: Sequence[Sequence[Line]],
+    columns: int,
+    *,
+    header: bool = False,
+    aligns: Sequence[str] = (),
+    whole: bool = False,
 ) -> list[Line]:
     """Return *rows* of cells drawn for *columns* cells of the terminal.
 
@@ -22,21 +29,39 @@ def table_lines(
         columns: The room there is.
         header: The first row is a header.
         aligns: left, center, right or "" per column.
+        whole: No id, number or title of a column is broken: columns move together, or stand below each other.
     """
     if not rows:
         return []
     count = max(len(row) for row in rows)
     full = [[*row, *([] for _ in range(count - len(row)))] for row in rows]
-    sizes = _sizes(full, columns - _GAP * (count - 1))
+    gap = _GAP
+    sizes = _sizes(full, columns - gap * (count - 1))
+    if whole and _breaks(full, sizes):
+        gap = 1
+        sizes = _sizes(full, columns - gap * (count - 1))
+        if _breaks(full, sizes):
+            return _records(full, columns, header)
     if min(sizes) < min(_NARROWEST, *(_natural(full, i) for i in range(count))) or (columns < 30 and count > 2):
         return _records(full, columns, header)
     lines: list[Line] = []
     for index, row in enumerate(full):
         styled = [_bold(cell) for cell in row] if header and index == 0 else row
-        lines.extend(_row(styled, sizes, aligns))
+        lines.extend(_row(styled, sizes, aligns, gap))
         if header and index == 0:
-            lines.append([(DIM, "  ".join("─" * size for size in sizes))])
+            lines.append([(DIM, (" " * gap).join("─" * size for size in sizes))])
     return lines
+
+
+def _breaks(rows: Sequence[Sequence[Line]], sizes: Sequence[int]) -> bool:
+    """Tell whether a word that could be kept whole is wider than its column; long paths can't."""
+    words = (
+        (size, width(word))
+        for row in rows
+        for size, cell in zip(sizes, row, strict=True)
+        for word in plain(cell).split()
+    )
+    return any(size < wide <= _KEPT for size, wide in words)
 
 
 def _natural(rows: Sequence[Sequence[Line]], column: int) -> int:
@@ -73,7 +98,7 @@ def _bold(cell: Line) -> Line:
     return [(f"{style} {BOLD}".strip(), text) for style, text in cell]
 
 
-def _row(cells: Sequence[Line], sizes: Sequence[int], aligns: Sequence[str]) -> list[Line]:
+def _row(cells: Sequence[Line], sizes: Sequence[int], aligns: Sequence[str], gap: int) -> list[Line]:
     wrapped = [wrap(cell, size) for cell, size in zip(cells, sizes, strict=True)]
     lines: list[Line] = []
     for at in range(max(len(rows) for rows in wrapped)):
@@ -83,7 +108,7 @@ def _row(cells: Sequence[Line], sizes: Sequence[int], aligns: Sequence[str]) -> 
             last = index == len(wrapped) - 1
             line += _aligned(content, sizes[index], aligns[index] if index < len(aligns) else "", last)
             if not last:
-                line.append((PLAIN, " " * _GAP))
+                line.append((PLAIN, " " * gap))
         lines.append(line)
     return lines
 

@@ -55,6 +55,21 @@ def test_version_loads_nothing() -> None:
     assert modules_after("-V") == modules_after("--version")
 
 
+def test_ctrl_c_while_the_first_modules_load_is_an_end_and_no_traceback() -> None:
+    script = (
+        "import sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'xun_cli.main':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "from xun_cli._entry import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd="/")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("argv", [("--help",), ("policy", "-h"), ("policy", "test", "ls -la && rm x")])
 def test_light_commands_load_nothing_heavy(argv: tuple[str, ...]) -> None:
     loaded = modules_after(*argv)

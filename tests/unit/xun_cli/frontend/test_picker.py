@@ -195,3 +195,10 @@ def test_turns_to_go_back_to_and_what_goes_back() -> None:
     assert "can't be put back: a.py was changed since" in shown(refused)
     press(refused, "down", "enter")
     assert refused.closed and not refused.result
+
+
+def test_what_fits_by_its_title_comes_before_what_fits_by_its_id() -> None:
+    rows = [Row(1, "something else", search="a33b"), Row(2, "bug 33"), Row(3, "bug 133")]
+    picker = Picker("Which?", lambda: rows, empty="none")
+    picker.typed("33")
+    assert [row.value for row in picker._found()] == [2, 3, 1]
