@@ -173,6 +173,10 @@ def build_toolbox(settings: Settings, make_child: Callable[[Any], Any] | None = 
     box = ToolBox()
     if named := [group for group in groups if group != "agents"]:
         box.with_defaults(*named)
+    if "framework" not in groups:
+        from xun_builtin_tools.session_tools import tool_search
+
+        box.register(tool_search)  # else nobody could find the tools for seldom work
     if "agents" in groups:
         box.with_subagent_provider(make_child)
     if settings.bash.timeout != DEFAULT_BASH_TIMEOUT and box.get("bash") is not None:

@@ -151,7 +151,7 @@ async def test_workspace_ignore(build: Build, tmp_path: Path) -> None:
 async def test_tools_groups(build: Build) -> None:
     session = build([], {"tools.groups": ["fs", "agents"]})
     names = {tool.name for tool in session.agent.toolbox.list_tools()}
-    assert {"read_file", "agent_run"} <= names and not {"bash", "grep", "write_todos"} & names
+    assert {"read_file", "agent_run", "tool_search"} <= names and not {"bash", "grep", "write_todos"} & names
     await session.close()
     session = build([], {"tools.groups": ["search"]})
     assert "agent_run" not in {tool.name for tool in session.agent.toolbox.list_tools()}
