@@ -19,6 +19,7 @@ from xun_cli.commands import (
     overview,
     policy,
     reporting,
+    review,
     settings,
     tasks,
     tools,
@@ -32,6 +33,7 @@ def build() -> Registry:
     registry = Registry(more=custom.slash_commands)
     families = (
         changes.commands(),
+        review.commands(),
         policy.commands(),
         modes.commands(),
         models.commands(),
