@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xun.errors import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelUnreachable
+from xun.errors import ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelReplyInvalid, ModelUnreachable
 from xun.models.wordings import (
     asked_wait,
+    is_bad_call,
     is_bad_key,
+    is_loading,
     is_overflow,
     is_toolless,
     is_unknown_model,
@@ -22,6 +24,9 @@ from xun.models.wordings import (
 
 QUOTE_LIMIT = 300
 """How much of a server's own words an error text holds, in characters."""
+
+LOADING_SECONDS = 10.0
+"""How long to wait between looks at a server that loads its model."""
 
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|rk|key|ghp|hf)[-_][^\s'\",;]{4,}|\bBearer\s+\S+", re.IGNORECASE)
 _RETRYABLE = frozenset({408, 409, 425, 429, 498, 499})
@@ -179,6 +184,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
         return ModelError(_missing_text(status, said, where), kind="not_found", status=status)
     if status == 402:
         return ModelError(f"{where.base_url} asks for payment (402){said}", kind="payment", status=status)
+    if status in (400, 422) and is_bad_call(words):
+        return ModelReplyInvalid(f"{where.base_url} could not read the model's call ({status}){said}", status=status)
     again = status in _RETRYABLE or status >= 500
     wish = (headers.get("x-should-retry") or "").lower()
     return ModelError(
@@ -186,7 +193,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
         kind="server" if status >= 500 else "refused",
         status=status,
         retryable=wish == "true" or (again and wish != "false"),
-        retry_after=retry_after(headers),
+        retry_after=retry_after(headers) or (LOADING_SECONDS if status == 503 and is_loading(words) else None),
     )
 
 

@@ -146,12 +146,12 @@ class OpenAIModel:
                     yield event
             if failed is None:
                 return
-            # Raised here, outside of every handler: what the package raised holds the request.
-            if answered or not self._dialect.learn(failed.status, reader.said, body):
-                self._learn_window(failed)
+            learned = not answered and self._dialect.learn(failed.status, reader.said, body)
+            self._note(failed)
+            if not learned:
                 missing = failed.kind in ("not_found", "unknown_model")
+                # Raised here, outside of every handler: what the package raised holds the request.
                 raise await self._with_near_names(failed, client, where) if missing else failed
-            self._drop_vision()
 
     async def models(self) -> tuple[str, ...]:
         """Return the names that ``/models`` lists.
@@ -304,11 +304,10 @@ class OpenAIModel:
             error.begun = reader.begun
             yield error
 
-    def _learn_window(self, failed: ModelError) -> None:
+    def _note(self, failed: ModelError) -> None:
+        """Keep what a refusal tells of the model."""
         if isinstance(failed, ContextOverflow) and not self.context_window:
             self.context_window = failed.window
-
-    def _drop_vision(self) -> None:
         if "images" in self._dialect.learned:
             self.capabilities -= {"vision"}
 

@@ -16,7 +16,7 @@ _OVERFLOW = re.compile(
     r"|longer than the (maximum )?(model|context)|tokens \+ .{0,30}must be <=|more than (the )?max(imum)? tokens"
     r"|must have (less|fewer) than .{0,20}tokens|prompt exceeds|request exceeds the maximum size"
     r"|(input|prompt|output) tokens must be reduced"
-    r"|messages?(\[\d+\]\.content[\w.\[\]]*)?'?: (string|array) too long",
+    r"|messages?(\[\d+\]\.content[\w.\[\]]{0,60})?'?: (string|array) too long",
     re.IGNORECASE,
 )
 _WINDOW = re.compile(
@@ -39,6 +39,12 @@ _NO_MODEL = re.compile(
 _BAD_KEY = re.compile(
     r"(incorrect|invalid|wrong|expired|bad)[ _](api[ _-]?)?key|api[ _-]?key[ _](is )?(not valid|invalid|expired)",
     re.IGNORECASE,
+)
+_BAD_CALL = re.compile(
+    r"tool_use_failed|failed to (call a function|generate tool|parse tool)|tool call validation failed", re.IGNORECASE
+)
+_LOADING = re.compile(
+    r"\bloading\b.{0,40}\bmodel|\bmodel\b.{0,80}\b(is )?(currently )?loading", re.IGNORECASE | re.DOTALL
 )
 _WAIT = re.compile(
     r"(?:retry_?delay\W{1,4}|try again|retry|wait)(?: (?:in|after|for))?[ :]*"
@@ -66,6 +72,16 @@ def is_toolless(words: str) -> bool:
 def is_unknown_model(words: str) -> bool:
     """Whether a server says that there is no such model."""
     return _NO_MODEL.search(words[:_SEARCHED]) is not None
+
+
+def is_bad_call(words: str) -> bool:
+    """Whether a server says that what the model wrote is no proper call: another try may bring one (Groq, Cerebras)."""
+    return _BAD_CALL.search(words[:_SEARCHED]) is not None
+
+
+def is_loading(words: str) -> bool:
+    """Whether a server says that it still loads the model (llama.cpp, TGI)."""
+    return _LOADING.search(words[:_SEARCHED]) is not None
 
 
 def is_bad_key(words: str) -> bool:
