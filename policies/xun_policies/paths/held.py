@@ -51,6 +51,9 @@ Attributes = tuple[tuple[str, bytes], ...]
 MAX_ATTRIBUTES = 200_000
 """Bytes of the extended attributes of one file that are kept."""
 
+_MAY_NOT = frozenset({errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+"""How a file system refuses an owner: as forbidden, as unknown to this user namespace, or because it knows none."""
+
 _VOUCHING = ("security.capability", "security.ima", "security.evm")
 
 
@@ -90,7 +93,9 @@ def _give(fd: int, user: int, group: int) -> int:
     for ids in ((user, group), (-1, group)):
         try:
             os.fchown(fd, *ids)
-        except PermissionError:
+        except OSError as exc:
+            if exc.errno not in _MAY_NOT:
+                raise
             continue
         return 0 if ids[0] == user else stat.S_ISUID
     return (stat.S_ISUID if found.st_uid != user else 0) | (stat.S_ISGID if found.st_gid != group else 0)
@@ -214,8 +219,11 @@ class HeldFolder:
 
     def give_link(self, name: str, owner: tuple[int, int]) -> None:
         """Give the link *name* its owner, where that may be."""
-        with contextlib.suppress(PermissionError):
+        try:
             os.chown(name, *owner, dir_fd=self.fd, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in _MAY_NOT:
+                raise
 
     def replace(self, source: str, name: str) -> None:
         """Put the file *source* of this folder in the place of *name*, atomically."""

@@ -14,6 +14,7 @@ import pytest
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun_builtin_tools.edit.journal import EditJournal
 from xun_builtin_tools.edit.state import EditState
+from xun_policies.paths.held import HeldFolder
 
 NOBODY = 65534
 # A posix_acl_xattr of version 2: owner rw-, user nobody r--, group r--, mask r--, others none.
@@ -192,3 +193,25 @@ def test_facts_outlive_the_process(agent: Agent[Any], tmp_path: Path) -> None:
     later.persist_to(tmp_path / "kept.undo")
     assert later.undo_last_call() == [str(path)]
     assert os.getxattr(path, "user.origin") == b"here"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_an_owner_that_may_not_be_given_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    os.chown(path, 1234, 4321)
+    path.chmod(0o4755)
+    tmp_path.chmod(0o777)
+    with HeldFolder(os.open(tmp_path, os.O_RDONLY), str(tmp_path)) as folder:
+        owner, attributes = folder.facts("f")
+        assert (owner, attributes) == ((1234, 4321), ())
+        before = os.getresuid()
+        os.setresuid(NOBODY, NOBODY, before[2])
+        try:
+            folder.write_temp(b"a\n", 0o4755, name="again", owner=owner)
+            folder.dress("again", 0o4755, owner, attributes)
+            folder.symlink("f", "link")
+            folder.give_link("link", owner)
+        finally:
+            os.setresuid(*before)
+    assert ((tmp_path / "again").stat().st_uid, mode_of(tmp_path / "again")) == (NOBODY, 0o755)
