@@ -86,7 +86,7 @@ class Conversation:
         self._beside: set[asyncio.Task[None]] = set()
         self._turn: TurnCompleted | None = None
         self._error: Error | None = None
-        self._busy = False
+        self._busy = self._cancelled = False
         self._unsubscribe = session.subscribe(self._on)
         self._pump = self._loop.create_task(self._run())
 
@@ -226,9 +226,11 @@ class Conversation:
             raise RequestError(
                 RequestError.invalid_request().code, "A turn is running: wait for its end, or cancel it."
             )
-        self._busy = True
+        self._busy, self._cancelled = True, False
         try:
             message = await asyncio.to_thread(read_prompt, blocks, self.session.cwd, self.session.agent.model)
+            if self._cancelled:
+                return PromptResponse(stop_reason="cancelled")
             self._turn = self._error = None
             if is_command(message.text) and not message.images:
                 return await self._command(message.text)
@@ -270,6 +272,7 @@ class Conversation:
 
     def cancel(self) -> None:
         """Interrupt the turn; its prompt ends with "cancelled"."""
+        self._cancelled = True  # a message that is still being read has no turn yet
         self.session.interrupt("interrupted in the editor")
         for request in self.session.pending():
             self.session.answer(request.id, refusal(request))

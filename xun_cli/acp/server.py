@@ -19,13 +19,11 @@ from acp.exceptions import RequestError
 from acp.schema import (
     AgentCapabilities,
     ClientCapabilities,
-    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
     McpCapabilities,
-    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -42,6 +40,7 @@ from xun_cli._version import __version__
 from xun_cli.acp.conversation import AUTH_REQUIRED, Conversation
 from xun_cli.acp.forms import has_forms
 from xun_cli.acp.lines import Lines
+from xun_cli.acp.servers import server_entries
 from xun_cli.frontend.signals import handled
 from xun_cli.options import StartOptions
 from xun_cli.places import Places
@@ -94,7 +93,7 @@ class EditorAgent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
-                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                mcp_capabilities=McpCapabilities(http=True, sse=True),
                 session_capabilities=SessionCapabilities(list=SessionListCapabilities()),
             ),
             agent_info=Implementation(name="xun", title="xun", version=__version__),
@@ -199,7 +198,7 @@ class EditorAgent:
         if self._client is None:
             raise RequestError.internal_error()
         try:
-            settings, session = await asyncio.to_thread(self._build, options, _entries(servers))
+            settings, session = await asyncio.to_thread(self._build, options, server_entries(servers))
         except ConfigError as error:
             raise RequestError(AUTH_REQUIRED, str(error)) from None
         except XunError as error:
@@ -228,21 +227,6 @@ def _modes(session: Session) -> SessionModeState:
 
     modes = [SessionMode(id=name, name=name, description=what) for name, what in MODES.items()]
     return SessionModeState(current_mode_id=session.policy.mode, available_modes=modes)
-
-
-def _entries(servers: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Return the MCP servers of the editor as the settings have them."""
-    from xun_cli.mcp_servers import checked_servers
-
-    entries: dict[str, dict[str, Any]] = {}
-    for server in servers:
-        if isinstance(server, McpServerStdio):
-            env = {item.name: item.value for item in server.env}
-            entries[server.name] = {"command": server.command, "args": list(server.args), "env": env}
-        elif isinstance(server, HttpMcpServer):
-            headers = {item.name: item.value for item in server.headers}
-            entries[server.name] = {"url": server.url, "headers": headers}
-    return checked_servers(entries)
 
 
 async def serve(options: StartOptions, build: Build, places: Places, streams: tuple[BinaryIO, BinaryIO]) -> int:

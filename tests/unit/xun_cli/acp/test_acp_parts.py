@@ -13,7 +13,10 @@ from acp.schema import (
     AcceptElicitationResponse,
     AudioContentBlock,
     DeclineElicitationResponse,
+    HttpMcpServer,
+    McpServerStdio,
     ResourceContentBlock,
+    SseMcpServer,
     TextResourceContents,
 )
 
@@ -23,6 +26,7 @@ from xun_cli.acp.asking import options_of, outcome_of, tool_call_of
 from xun_cli.acp.forms import form_of, outcome_of_form
 from xun_cli.acp.lines import Lines
 from xun_cli.acp.prompts import PromptError, read_prompt
+from xun_cli.acp.servers import server_entries
 from xun_cli.acp.updates import SHOWN, Updates, clipped, fenced
 
 PERMISSION = (Option(GRANT, "Allow and grant"), Option(ONCE, "Allow this time only"), Option(DENY, "Deny"))
@@ -202,3 +206,20 @@ def test_a_command_that_printed_nothing_shows_its_head_alone() -> None:
     (done,) = updates.of(ToolCompleted(agent="main", call_id="c", tool="bash", result=result))
     text = done.content[0].content.text  # type: ignore[union-attr]
     assert "exit 0" in text and "stdout" not in text
+
+
+def test_servers_of_an_editor_are_taken_whatever_their_names() -> None:
+    from xun.mcp import McpServer
+
+    entries = server_entries(
+        [
+            McpServerStdio(name="My Files__v2!", command="files", args=["-v"], env=[]),
+            McpServerStdio(name="my files", command="", args=[], env=[]),  # what can't be used is told by the session
+            HttpMcpServer(name="a" * 80, url="https://example.com/mcp", headers=[], type="http"),
+            SseMcpServer(name="a" * 81, url="https://example.com/sse", headers=[], type="sse"),
+            HttpMcpServer(name="42", url="https://example.com/42", headers=[], type="http"),
+        ]
+    )
+    assert list(entries) == ["My-Files_v2", "my-files", "a" * 28, f"{'a' * 28}-2", "mcp-42"]
+    assert all(McpServer(name, command=["x"]).name == name for name in entries)
+    assert entries["My-Files_v2"] == {"command": "files", "args": ["-v"], "env": {}}
