@@ -1,7 +1,7 @@
 """A session without a loop behind it, for the tests of slash commands.
 
-The toolbox, the workspace, the policy and the edit state are the real ones; the model, the run and the
-person are not. Answers to questions are given beforehand.
+The configuration, the toolbox, the workspace, the policy and the edit state are the real ones; the
+model, the run and the person are not. Answers to questions are given beforehand.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from xun.agent.config import AgentConfig
 from xun.agent.hooks import Hooks
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import Event, Notice, PolicyChanged
@@ -37,26 +38,13 @@ class FakeModel:
 
 
 @dataclass
-class FakeConfig:
-    """What commands read of an agent's configuration."""
-
-    auto_confirm: bool = False
-    command_env: tuple[str, ...] = ()
-    risk_enabled: bool = True
-    risk_model: Any = None
-    allowed_hosts: tuple[str, ...] = ()
-    audit: Any = None
-    check_writes: bool = True
-
-
-@dataclass
 class FakeAgent:
     """What commands use of an agent."""
 
     workspace: Workspace
     toolbox: ToolBox = field(default_factory=ToolBox)
     model: FakeModel | None = field(default_factory=FakeModel)
-    config: FakeConfig = field(default_factory=FakeConfig)
+    config: AgentConfig = field(default_factory=AgentConfig)
     state: dict[str, Any] = field(default_factory=dict)
     history: list[Message] = field(default_factory=list)
     name: str = "main"
