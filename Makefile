@@ -29,7 +29,7 @@ run: $(READY) ## start xun in this folder (the offline demo model when none is c
 	@$(BIN)/xun $(ARGS)
 
 test: $(DEV_READY) check ## run every check and every test
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
 check: $(DEV_READY) ## formatting, lint, types, layers
 	$(BIN)/ruff format --check --quiet .

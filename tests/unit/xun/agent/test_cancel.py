@@ -109,7 +109,7 @@ def test_sync_tool_that_ignores_it():
 
     agent = scripted(calls(("tool", {})), {"text": "next"}, tools=[tool], config=AgentConfig(cancel_grace=0.05))
     started = time.monotonic()
-    assert run(agent, "aexecute").status == "cancelled" and time.monotonic() - started < 5
+    assert run(agent, "aexecute").status == "cancelled" and time.monotonic() - started < 25
     assert "may still have effects" in tool_texts(agent)[0] and sendable(agent.history)
     release.set()
     assert run(agent, "aexecute") == Result.Ok("next") and roles(agent) == "uatua"

@@ -102,7 +102,7 @@ def test_a_limit_waits_for_no_process_that_has_ended(tmp_path: Path) -> None:
     environment = LocalEnvironment(Workspace(tmp_path))
     process = environment.spawn("sleep 316 & sleep 317")
     begun = time.monotonic()
-    process.kill(2.0)
-    assert time.monotonic() - begun < 1.5
+    process.kill(20.0)
+    assert time.monotonic() - begun < 15
     assert not process.left_running()
     process.close()

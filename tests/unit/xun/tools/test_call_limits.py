@@ -131,7 +131,7 @@ def test_max_seconds_ends_a_call_and_refuses_the_next() -> None:
 
     agent = scripted(
         calls(("wait", {"seconds": 0.01})),
-        calls(("wait", {"seconds": 9.0})),
+        calls(("wait", {"seconds": 60.0})),
         calls(("wait", {"seconds": 0.0})),
         {"text": "x"},
         tools=[wait],
@@ -140,7 +140,7 @@ def test_max_seconds_ends_a_call_and_refuses_the_next() -> None:
     agent.instruct("go").execute()
     first, second, third = tool_texts(agent)
     assert first == "done" and "did not finish" in second and "their limit is 0.5 s" in third
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
 
 
 def test_a_pure_tool_is_called_once_for_equal_arguments_of_a_run() -> None:

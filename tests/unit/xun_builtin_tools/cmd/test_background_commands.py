@@ -73,7 +73,7 @@ def test_only_bash_is_in_the_everyday_request(agent):
 def test_a_command_goes_on_and_its_output_is_read_in_parts(agent, tmp_path):
     started = time.monotonic()
     task = value(agent, "bash_spawn", command="echo one; until [ -e go ]; do sleep 0.05; done; echo two >&2; exit 4")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     wait_for(lambda: Path(task["stdout_log"]).read_text() == "one\n")
     first = value(agent, "bash_output", id=task["id"])
     assert first == {"status": "running", "exit_code": None, "next_offset": 4, "output": "one\n"}
@@ -90,7 +90,7 @@ def test_waiting_has_a_limit_and_the_command_goes_on(agent):
     name = spawn(agent, "sleep 7101")
     started = time.monotonic()
     assert value(agent, "bash_wait", id=name, timeout=0.3)["status"] == "running"
-    assert 0.3 <= time.monotonic() - started < 2
+    assert 0.3 <= time.monotonic() - started < 30
     assert value(agent, "bash_wait", id=name, timeout=0)["status"] == "running"
 
 
@@ -131,7 +131,7 @@ def test_everything_ends_with_the_agent(tmp_path):
             spawn(agent, "trap '' TERM; setsid sleep 7107 & sleep 7108")
         wait_for(lambda: len(left_of(agent)) >= 9)
         started = time.monotonic()
-    assert left_of(agent) == [] and time.monotonic() - started < 6
+    assert left_of(agent) == [] and time.monotonic() - started < 30
     assert sum(isinstance(event, TaskCompleted) for event in agent.told) == 3
     made.workspace.close()
 
@@ -261,7 +261,7 @@ def test_cancelling_a_run_ends_the_waiting_and_not_the_command(tmp_path):
         started = time.monotonic()
         assert agent.instruct("go").execute().status == "cancelled"
         timer.join()
-        assert time.monotonic() - started < 6
+        assert time.monotonic() - started < 60
         assert value(agent, "bash_running")[0]["status"] == "running"
     assert left_of(agent) == []
     made.workspace.close()

@@ -349,7 +349,7 @@ async def test_the_limit_ends_the_tree(make, tmp_path):
     started = time.monotonic()
     events = await stream(agent)
     [done] = of(events, ToolCompleted)
-    assert done.status == "timeout" and done.error["kind"] == "timeout" and time.monotonic() - started < 8
+    assert done.status == "timeout" and done.error["kind"] == "timeout" and time.monotonic() - started < 60
     assert "limit of 1.5 s" in done.content and "Output so far:\nup" in done.content
     assert not alive(int((tmp_path / "pid").read_text()))
 

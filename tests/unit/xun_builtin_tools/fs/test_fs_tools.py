@@ -115,7 +115,7 @@ def test_what_can_not_be_read(agent: Agent[Any], root: Path) -> None:
     assert "10,000,000 is the limit" in call(agent, "read_file", path="big").value.error
     missing = call(agent, "read_file", path="sub/bb.txt").value
     assert (missing.kind, missing.facts) == ("missing", {"similar": ["sub/b.txt"]})
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
 
 
 def test_reading_many(agent: Agent[Any], root: Path) -> None:

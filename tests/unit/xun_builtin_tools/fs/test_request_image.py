@@ -128,10 +128,10 @@ def frames(kind: str, count: int) -> bytes:
     ],
 )
 def test_net_007_and_008_one_error_and_no_image(tmp_path, data, word):
-    started = time.monotonic()
+    started = time.process_time()
     result, images, _ = look(tmp_path, "x.png", data)
     assert word in result.unwrap_err().error and images == []
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_damaged_pixels_are_an_error_where_they_are_read(tmp_path):
