@@ -17,6 +17,7 @@ from xun_cli.keys import Credentials
 from xun_cli.places import Places
 from xun_cli.settings import Settings
 from xun_cli.toml_file import short
+from xun_policies.paths.programs import find_program
 
 if TYPE_CHECKING:
     from xun_cli.options import StartOptions
@@ -82,7 +83,7 @@ def _program_checks(cwd: Path, shell: str) -> Iterator[Check]:
         ("git", "warn", "branch, /diff --git and the file list by git need it"),
         ("rg", "ok", "not needed: xun searches by itself"),
     ):
-        found = program(name, cwd)
+        found = find_program(name, [str(cwd)])
         if name == "bash" and shell:
             yield _shell_check(shell, cwd)
             continue
@@ -135,18 +136,6 @@ def _sandbox_check(settings: Settings, cwd: Path) -> Check:
         return Check("sandbox", "bad" if wanted.mode == "required" else "warn", f"none: {reason}")
     network = "with the network" if wanted.network else "the network for approved commands only"
     return Check("sandbox", "ok" if wall == "bubblewrap" else "warn", f"{wall}, {network}: {reason}")
-
-
-def program(name: str, cwd: Path) -> str:
-    """Return the absolute path of *name* by PATH, never one in *cwd* or by a relative entry; "" when there is none."""
-    folders = [item for item in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(item)]
-    outside = [item for item in folders if not _inside(item, cwd)]
-    return shutil.which(name, path=os.pathsep.join(outside)) or ""
-
-
-def _inside(folder: str, cwd: Path) -> bool:
-    real = os.path.realpath(folder)
-    return real == str(cwd) or real.startswith(str(cwd) + os.sep)
 
 
 def _terminal_checks() -> Iterator[Check]:

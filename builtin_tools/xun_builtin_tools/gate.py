@@ -19,9 +19,9 @@ from xun.environment.confinement import Confinement
 from xun.events import RiskAssessed
 from xun.tools.dry import DryRun
 from xun_builtin_tools import dry
-from xun_builtin_tools.gate_asking import changed, log, refuse, resolved, settle, three
+from xun_builtin_tools.gate_asking import answers, log, record_grant, refuse, resolved, settle
 from xun_builtin_tools.gate_confining import Wanted, called, confine, leaving
-from xun_builtin_tools.gate_writes import PlannedWrite, write
+from xun_builtin_tools.gate_writes import PlannedWrite, WriteAction, write
 from xun_builtin_tools.risk_agent import assess, without_comments
 from xun_policies.commands import CommandGrant, CommandScope, CommandVerdict, Segment, evaluate
 from xun_policies.decision import Decision
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
 
-__all__ = ["ApprovedCommand", "PlannedWrite", "Wanted", "code", "command", "command_scope", "write"]
+__all__ = ["ApprovedCommand", "PlannedWrite", "Wanted", "WriteAction", "code", "command", "command_scope", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _leaving_request(request: ChoiceRequest, sandbox: Wanted, leaves: str) -> Ch
         return request
     return replace(
         request,
-        options=three(False, f"the {called(sandbox)} is asked about each time"),
+        options=answers(False, f"the {called(sandbox)} is asked about each time"),
         default=DENY if sandbox == "off" else request.default,
         message="\n".join(part for part in (leaves, request.message) if part),
     )
@@ -175,7 +175,7 @@ def _ask_code(ctx: ToolCallContext[Any], text: str, cwd: str, risk: Risk | None,
     request = replace(
         _command_request(ctx, _code_verdict(text), cwd, risk, note),
         prompt="Run Python code?",
-        options=three(False, "code is never granted: each program is another one"),
+        options=answers(False, "code is never granted: each program is another one"),
     )
     outcome = settle(ctx, request, ordinary=request.default == ONCE and not note)
     if outcome.choice == DENY:
@@ -206,7 +206,7 @@ def _edited(
             break
         wanted: Wanted = "off" if approved.confinement.view == "outside" else "on"
         request = _command_request(ctx, verdict, cwd, risk, "you edited this command", wanted, stays=stays)
-        request = replace(request, options=three(False, "an edited command can only be allowed this time"))
+        request = replace(request, options=answers(False, "an edited command can only be allowed this time"))
         outcome = settle(ctx, request, ordinary=False)
         if outcome.choice == DENY:
             log(ctx, text, "deny", outcome.decided_by, "edited", risk, cwd=cwd)
@@ -229,6 +229,11 @@ def _count_commands(agent: Agent[Any], verdict: CommandVerdict) -> None:
 
 
 def _verdict(agent: Agent[Any], text: str, cwd: str, child: Mapping[str, str]) -> CommandVerdict:
+    above = agent.parent
+    while above is not None:
+        # What was taken off the list while a sub-agent runs holds for it as well.
+        agent.policy.excluded |= above.policy.excluded
+        above = above.parent
     return evaluate(text, agent.policy, command_scope(agent, cwd, child))
 
 
@@ -275,7 +280,7 @@ def _command_request(
         id=new_request_id(),
         kind="command",
         prompt="Run command?",
-        options=three(offered, refused),
+        options=answers(offered, refused),
         default=DENY if rejected or _has_hidden(verdict.text) else ONCE,
         agent=ctx.agent.name,
         tool=ctx.tool_name,
@@ -297,4 +302,4 @@ def _grant_commands(ctx: ToolCallContext[Any], grants: Sequence[CommandGrant]) -
     policy.snapshot()
     for grant in grants:
         policy.command_allowlist.add(grant.tokens, exact=grant.exact, source="dialog")
-        changed(ctx, "commands", grant.text)
+        record_grant(ctx, "commands", grant.text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xun.tools.context import ToolCallContext
 
 
-def three(grantable: bool, why_not: str) -> tuple[Option, ...]:
+def answers(grantable: bool, why_not: str) -> tuple[Option, ...]:
     """Return the three answers to a command or write; *why_not* says why it can't be granted."""
     return (
         Option(GRANT, "Allow and grant", "g", available=grantable, note="" if grantable else why_not),
@@ -111,7 +111,7 @@ def log(
     note_decision(ctx.agent, DecisionRecord("", ctx.tool_name, subject, decision, source, rule, verdict, **facts))
 
 
-def changed(ctx: ToolCallContext[Any], which: str, entry: str) -> None:
+def record_grant(ctx: ToolCallContext[Any], which: str, entry: str) -> None:
     """Tell the run's stream that the list *which* of the policy got *entry* by a dialog."""
     agent = ctx.agent
     agent.record(

@@ -16,12 +16,15 @@ from xun.errors import Denied
 from xun.tools.dry import DryRun
 from xun_builtin_tools import dry
 from xun_builtin_tools.diffs import MAX_DIFF_BYTES, file_diff
-from xun_builtin_tools.gate_asking import changed, log, refuse, settle, three
+from xun_builtin_tools.gate_asking import answers, log, record_grant, refuse, settle
 
 if TYPE_CHECKING:
     from xun.agent.agent import Agent
     from xun.tools.context import ToolCallContext
     from xun_policies.workspace import ResolvedPath
+
+WriteAction = Literal["add", "update", "delete", "move", "copy", "mkdir"]
+"""What happens to a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class PlannedWrite:
             a protected path asks all the same.
     """
 
-    action: Literal["add", "update", "delete", "move", "copy", "mkdir"]
+    action: WriteAction
     path: ResolvedPath
     old: bytes | None = None
     new: bytes | None = None
@@ -163,7 +166,7 @@ def _edited_request(ctx: ToolCallContext[Any], item: PlannedWrite, content: byte
     note = "You edited this: it can only be allowed this time."
     if content == (item.old or b""):
         note = "You edited this: the file stays as it is."
-    options = three(False, "an edited write can only be allowed this time")
+    options = answers(False, "an edited write can only be allowed this time")
     return replace(request, options=options, write_scopes=(), message=note)
 
 
@@ -195,7 +198,7 @@ def _write_request(
         id=new_request_id(),
         kind="write",
         prompt=f"{_VERBS[asking[0].action]} {first}{more}?",
-        options=three(bool(scopes), note),
+        options=answers(bool(scopes), note),
         default=ONCE,
         agent=ctx.agent.name,
         tool=ctx.tool_name,
@@ -234,4 +237,4 @@ def _grant_writes(ctx: ToolCallContext[Any], grants: Sequence[WriteGrant]) -> No
     policy.snapshot()
     for grant in grants:
         policy.write_allowlist.add(grant.path, grant.directory, source="dialog")
-        changed(ctx, "writes", grant.path + ("/" if grant.directory else ""))
+        record_grant(ctx, "writes", grant.path + ("/" if grant.directory else ""))

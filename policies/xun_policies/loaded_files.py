@@ -10,10 +10,6 @@ import re
 
 from xun_policies.shell.places import Places, real_path
 
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _NPM = (
     r"(?m)^\s*[\"']?(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|"
     r"prefix|cache|browser|init-module)[\"']?\s*(?:\[[^\]\n]*\][\"']?\s*)?="
@@ -62,11 +58,11 @@ def finding(name: str, places: Places, cwds: tuple[str, ...], home: str, path: s
 
 def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, path: str) -> str | None:
     if name == "npm":
-        for file, text in _texts(places, cwds, (".npmrc",)):
+        for file, text in places.texts_upward(cwds, (".npmrc",)):
             if re.search(_NPM, text):
                 return f"{file} can make npm run another program"
         if "/corepack/" in _file("npm", path):
-            for file, text in _texts(places, cwds, ("package.json",)):
+            for file, text in places.texts_upward(cwds, ("package.json",)):
                 if re.search(_COREPACK, text):
                     return f"{file} can make npm, which is Corepack here, fetch and run another one"
     elif name == "pip freeze":
@@ -74,11 +70,11 @@ def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, pat
         if _file("hg", path):
             return "it runs hg in the folders of editable packages, whose .hg/hgrc can name code to load"
     elif name in ("cargo", "rustc"):
-        for file, text in _texts(places, cwds, _RUST_FILES):
+        for file, text in places.texts_upward(cwds, _RUST_FILES):
             if re.search(_RUST_PATH, text) or not _installed(text, home):
                 return f"{file} can make {name} fetch or run another version"
     elif name == "go":
-        for file, text in _texts(places, cwds, _GO_FILES):
+        for file, text in places.texts_upward(cwds, _GO_FILES):
             if any(version > _go_version(path) for version in _versions(text)):
                 return f"{file} can make go fetch and run another version"
     return None
@@ -88,12 +84,6 @@ def _file(name: str, path: str) -> str:
     """Return the real path of the program *name*, "" when *path* does not hold it."""
     found = (f"{folder}/{name}" for folder in path.split(":"))
     return next((real_path(file) for file in found if file[0] == "/" and os.access(file, os.X_OK)), "")
-
-
-def _texts(places: Places, cwds: tuple[str, ...], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for cwd in cwds:
-        for name in names:
-            yield from places.texts_upward(cwd, name)
 
 
 def _installed(text: str, home: str) -> bool:

@@ -12,10 +12,6 @@ import re
 from xun_policies import tool_tables
 from xun_policies.shell.places import Places
 
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _VOLTA = "/.volta/bin"
 _AQUA = "/aquaproj-aqua/bin"
 _FOLDERS = ("/shims", _VOLTA, _AQUA)
@@ -70,9 +66,9 @@ def finding(file: str, places: Places, cwds: tuple[str, ...]) -> str | None:
             return _volta(name, folder, places, cwds)
         for end, names in _PROJECTS.items():
             if folder.endswith(end):
-                return next((_other(found, name) for found, _ in _texts(places, cwds, names)), None)
+                return next((_other(found, name) for found, _ in places.texts_upward(cwds, names)), None)
         names = _FILES.get(os.path.basename(os.path.dirname(folder)), (*_PLAIN, *_TOML))
-        for found, text in _texts(places, cwds, names):
+        for found, text in places.texts_upward(cwds, names):
             reason = _of_file(folder, name, found, text)
             if reason is not None:
                 return reason
@@ -107,12 +103,6 @@ def _further(name: str, places: Places, cwds: tuple[str, ...]) -> str | None:
     return None
 
 
-def _texts(places: Places, cwds: tuple[str, ...], names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for cwd in cwds:
-        for name in names:
-            yield from places.texts_upward(cwd, name)
-
-
 def _chosen(name: str, text: str) -> tool_tables.Versions | None:
     """Return tool and version of each entry of a file *name* that holds *text*; None when it may do more."""
     if name.endswith(".toml") or name == ".prototools":
@@ -139,7 +129,7 @@ def _there(installs: str, chosen: tool_tables.Versions) -> bool:
 
 def _volta(name: str, folder: str, places: Places, cwds: tuple[str, ...]) -> str | None:
     images = f"{os.path.dirname(folder)}/tools/image"
-    for file, text in _texts(places, cwds, ("package.json",)):
+    for file, text in places.texts_upward(cwds, ("package.json",)):
         pinned = re.search(r'"volta"\s*:\s*\{([^}]*)\}', text)
         for tool, version in re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', pinned[1] if pinned else ""):
             if tool == "extends" or not os.path.isdir(f"{images}/{tool}/{version}"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from xun_policies.paths.openat import open_beneath
 from xun_policies.paths.patterns import PathPatterns
 from xun_policies.paths.private import private_paths
 from xun_policies.paths.protected import folded_path, is_protected
-from xun_policies.paths.real import PathInvalid, check_text, escape_display, real_path
+from xun_policies.paths.real import PathInvalid, check_text, escape_display, real_path, within
 from xun_policies.paths.tempdir import TempDir
 
 __all__ = ["PathInvalid", "ResolvedPath", "TempDir", "Workspace"]
@@ -259,13 +260,13 @@ class Workspace:
             return real_path(absolute, follow=follow).path
         except PathInvalid as exc:
             # What is wrong with a path outside is not told: it would tell what exists there.
-            if not any(_within(exc.at, root) for root in self.roots):
+            if not any(within(exc.at, root) for root in self.roots):
                 raise _outside(absolute) from None
             raise
 
     def _judge(self, real: str) -> ResolvedPath:
-        in_tempdir = self.tempdir.created and _within(real, str(self.tempdir.path))
-        root = next((str(root) for root in (self.workdir, *self.add_dirs) if _within(real, str(root))), None)
+        in_tempdir = self.tempdir.created and within(real, str(self.tempdir.path))
+        root = next((str(root) for root in (self.workdir, *self.add_dirs) if within(real, str(root))), None)
         valid = in_tempdir or root is not None
         if valid and not in_tempdir and self._is_private(real):
             valid = False
@@ -279,21 +280,21 @@ class Workspace:
         """Tell whether lists and searches leave out the absolute canonical *path*."""
         roots = (str(root) for root in (self.workdir, *self.add_dirs))
         return bool(self.ignore) and any(
-            path != root and _within(path, root) and self.ignore.covers(path, root, is_folder=is_folder)
+            path != root and within(path, root) and self.ignore.covers(path, root, is_folder=is_folder)
             for root in roots
         )
 
     def _is_private(self, real: str) -> bool:
         # Also in the spelling of a file system that takes upper and lower case for the same.
         name = folded_path(real)
-        return any(_within(name, private) for private in self._private)
+        return any(within(name, private) for private in self._private)
 
     def _parent(self, resolved: ResolvedPath) -> ResolvedPath:
         return self._judge(os.path.dirname(str(resolved.path)))
 
     def _root_of(self, resolved: ResolvedPath) -> str:
         path = str(resolved.path)
-        root = max((root for root in self.roots if _within(path, root)), key=len, default=None)
+        root = max((root for root in self.roots if within(path, root)), key=len, default=None)
         if root is None or not resolved.valid:
             raise PathOutsideWorkspace(f"Path {resolved.display} is not within the agent's workspace")
         return root
@@ -315,10 +316,9 @@ def current_umask() -> int:
 
 
 def _require_regular(found: os.stat_result, resolved: ResolvedPath) -> None:
-    kind = found.st_mode & 0o170000
-    if kind == 0o040000:
+    if stat.S_ISDIR(found.st_mode):
         raise PathInvalid(f"{resolved.display} is a folder, not a file.", kind="is_dir")
-    if kind != 0o100000:
+    if not stat.S_ISREG(found.st_mode):
         raise PathInvalid(f"{resolved.display} is not a regular file.", kind="not_regular")
 
 
@@ -326,10 +326,6 @@ def _outside(absolute: str, why: str = "") -> PathOutsideWorkspace:
     return PathOutsideWorkspace(
         f"Path {escape_display(os.path.normpath(absolute))} is not within the agent's workspace{why}"
     )
-
-
-def _within(path: str, root: str) -> bool:
-    return path == root or path.startswith(root if root.endswith("/") else root + "/")
 
 
 def _root_folder(path: str | Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from acp.schema import (
 from xun.errors import XunError
 from xun_cli.acp.updates import fenced
 from xun_cli.attachments import image_from, refuse_without_vision
+from xun_cli.render.calls import relative
 
 if TYPE_CHECKING:
     from xun.messages import Image
@@ -94,5 +94,4 @@ def _name(uri: str, cwd: Path) -> str:
         return uri
     path = unquote(parts.path)
     line = f":{parts.fragment.removeprefix('L')}" if parts.fragment else ""
-    inside = path == str(cwd) or path.startswith(str(cwd).rstrip(os.sep) + os.sep)
-    return (os.path.relpath(path, cwd) if inside else path) + line
+    return relative(path, str(cwd)) + line

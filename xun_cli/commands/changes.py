@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xun_cli.commands.arguments import BadArguments, file_argument, no_arguments, number, take_flags, words
 from xun_cli.commands.output import CommandResult, Output, failed, said, text
 from xun_cli.commands.registry import CommandContext, SlashCommand
+from xun_policies.paths.real import within
 
 if TYPE_CHECKING:
     from xun.choice import FileDiff
@@ -171,7 +172,7 @@ async def _session_diff(ctx: CommandContext, path: str | None) -> CommandResult:
     items = await asyncio.to_thread(_journal(ctx).preview_last_turns, _ALL_TURNS, workspace)
     if path is not None:
         real = str(workspace.resolve(path).path)
-        items = [item for item in items if item.path == real or item.path.startswith(f"{real}/")]
+        items = [item for item in items if within(item.path, real)]
     items = [item for item in items if item.diff or item.action != "update" or _is_binary(item)]
     if not items:
         of = f" to {_shown(ctx, path)}" if path is not None else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xun_cli.render.safe import safe
 from xun_cli.render.text import cut, cut_path
+from xun_policies.paths.real import within
 
 if TYPE_CHECKING:
     from xun.choice import FileDiff
@@ -149,7 +150,7 @@ def _texts(value: Any) -> bool:
 
 def relative(path: str, cwd: str) -> str:
     """Return *path* as seen from *cwd* when it is inside, else as it is."""
-    if cwd and (path == cwd or path.startswith(cwd.rstrip(os.sep) + os.sep)):
+    if cwd and within(path, cwd):
         return os.path.relpath(path, cwd)
     return path
 

@@ -15,16 +15,8 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from xun.errors import EditError
+from xun_builtin_tools.byte_marks import mark_of
 from xun_builtin_tools.edit.linediff import line_opcodes
-
-# UTF-32 first: its little-endian mark begins like that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 # For parts of names or programs: they change the meaning of plain ASCII text.
 _NOT_OF_FILES = ("idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape")
@@ -43,9 +35,9 @@ class Splice(NamedTuple):
 
 def counted_text(data: bytes) -> str | None:
     """Return *data* as text whose lines can be counted; None for binary data."""
-    for mark, codec in _MARKS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(codec, "replace")
+    mark, codec = mark_of(data)
+    if mark:
+        return data[len(mark) :].decode(codec, "replace")
     return None if b"\0" in data else data.decode("utf-8", "replace")
 
 
@@ -90,12 +82,12 @@ class Document:
         Raises:
             EditError: kind ``binary`` or ``encoding``.
         """
-        for mark, codec in _MARKS:
-            if data.startswith(mark):
-                _require_codec(path, encoding, codec)
-                text = _decode(path, data[len(mark) :], codec)
-                _refuse_nul(path, text)
-                return cls(path, text, codec, mark)
+        mark, codec = mark_of(data)
+        if mark:
+            _require_codec(path, encoding, codec)
+            text = _decode(path, data[len(mark) :], codec)
+            _refuse_nul(path, text)
+            return cls(path, text, codec, mark)
         if encoding is not None:
             return cls._load_as(path, data, encoding)
         _refuse_nul(path, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import stat
 from typing import Any
 
 from xun.tools.attr import tool_attr
@@ -70,7 +71,7 @@ def _destination(workspace: Workspace, source: ResolvedPath, dst: str) -> Resolv
     """Return where *source* goes: *dst*, or into it when it is another folder."""
     into = workspace.resolve(dst)
     found = workspace.stat(into)
-    if found is not None and found.st_mode & 0o170000 == 0o040000 and into.path != source.path:
+    if found is not None and stat.S_ISDIR(found.st_mode) and into.path != source.path:
         target = workspace.resolve(into.path / source.path.name, follow=False)
     elif dst.endswith("/"):
         raise edit_error("missing", f"{into.display} is no folder; give the whole new path, or make it with mkdir.")
@@ -128,7 +129,7 @@ def copy(ctx: ToolCallContext[Any], src: str, dst: str) -> str:
     workspace = ctx.agent.workspace
     source = workspace.resolve(src)
     found = workspace.stat(source)
-    if found is not None and found.st_mode & 0o170000 == 0o040000:
+    if found is not None and stat.S_ISDIR(found.st_mode):
         return _copy_folder(ctx, source, dst)
     if found is not None and found.st_size > _COPY_LIMIT:
         raise edit_error("io", f"{source.display} has {found.st_size:,} bytes; {_COPY_LIMIT:,} is the limit to copy.")

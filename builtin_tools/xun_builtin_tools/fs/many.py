@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -86,7 +87,7 @@ def _chosen(
 def _is_file(workspace: Workspace, item: str) -> bool:
     resolved = workspace.resolve(item, raise_on_invalid=False)
     found = workspace.stat(resolved) if resolved.valid else None
-    return found is not None and found.st_mode & 0o170000 == 0o100000
+    return found is not None and stat.S_ISREG(found.st_mode)
 
 
 def _matching(workspace: Workspace, item: str, recursive: bool) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _matching(workspace: Workspace, item: str, recursive: bool) -> Iterator[str]
 def _plain(workspace: Workspace, item: str, recursive: bool) -> Iterator[str]:
     resolved = workspace.resolve(item, raise_on_invalid=False)
     found = workspace.stat(resolved) if resolved.valid else None
-    if found is None or found.st_mode & 0o170000 != 0o040000:
+    if found is None or not stat.S_ISDIR(found.st_mode):
         # Missing and outside ones are reported where they are read.
         yield item
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
+import stat
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
+from xun_builtin_tools.byte_marks import mark_of
 from xun_builtin_tools.edit.changes import State, raise_os_error, read_state
 from xun_builtin_tools.edit.document import RAW, Document
 from xun_builtin_tools.edit.messages import edit_error
@@ -22,14 +23,6 @@ READ_LIMIT = 10_000_000
 
 LINE_LIMIT = 2_000
 """Characters of one line that are shown."""
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 PAGE_LIMIT = 200_000
 """Characters that one call gives back."""
@@ -99,23 +92,21 @@ def _readable(display: str, data: bytes) -> Document:
             picture = display.lower().endswith((".png", ".jpg", ".jpeg", ".gif", ".webp"))
             told = "request_image shows pictures" if picture else "a command such as xxd shows its bytes"
             raise edit_error("binary", f"{display} is a binary file (it holds NUL bytes), no text; {told}.") from None
-        mark, codec = next(((mark, codec) for mark, codec in _MARKS if data.startswith(mark)), (b"", "utf-8"))
-        return Document(display, data[len(mark) :].decode(codec, "replace"), "utf-8")
+        mark, codec = mark_of(data)
+        return Document(display, data[len(mark) :].decode(codec or "utf-8", "replace"), "utf-8")
     return doc if doc.codec != RAW else Document(display, data.decode("utf-8", "replace"), "utf-8")
 
 
 def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str, limit: int) -> State:
     workspace = ctx.agent.workspace
     found = workspace.stat(resolved)
-    if found is not None and found.st_size > limit and found.st_mode & 0o170000 == 0o100000:
+    if found is not None and found.st_size > limit and stat.S_ISREG(found.st_mode):
         raise edit_error(
             "io",
             f"{resolved.display} has {found.st_size:,} bytes; {limit:,} is the limit. Search it with grep instead.",
         )
     try:
         state = read_state(workspace, resolved, keep=limit)
-    except EditError:
-        raise
     except OSError as exc:
         raise_os_error(exc, resolved.display, "read")
     if state.kind == "absent":

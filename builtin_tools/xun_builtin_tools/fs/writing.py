@@ -7,6 +7,7 @@ from typing import Any
 
 from xun.tools.attr import tool_attr
 from xun.tools.context import ToolCallContext
+from xun_builtin_tools.byte_marks import mark_of
 from xun_builtin_tools.edit.changes import Change, file_state, read_state
 from xun_builtin_tools.edit.document import RAW, Document
 from xun_builtin_tools.edit.messages import edit_error
@@ -78,9 +79,9 @@ def _new_document(resolved: ResolvedPath, content: str, encoding: str | None) ->
 
 def _like(resolved: ResolvedPath, old: bytes, content: str, encoding: str | None) -> Document:
     """Return *content* in the form of the old file."""
-    if b"\0" in old and not old.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+    if b"\0" in old and mark_of(old)[1] in ("", "utf-8"):
         return _new_document(resolved, content, encoding)
-    if encoding is not None and encoding.lower().replace("_", "-") in ("utf-8", "utf8") and not _marked(old):
+    if encoding is not None and encoding.lower().replace("_", "-") in ("utf-8", "utf8") and not mark_of(old)[0]:
         # Said in so many words: the file becomes UTF-8, whatever it was.
         return _new_document(resolved, content, encoding)
     present = Document.load(resolved.display, old, encoding)
@@ -93,7 +94,3 @@ def _like(resolved: ResolvedPath, old: bytes, content: str, encoding: str | None
     ):
         content = content.replace("\n", "\r\n")
     return Document(resolved.display, content, present.codec if present.codec != RAW else "utf-8", present.mark)
-
-
-def _marked(data: bytes) -> bool:
-    return data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,15 +105,9 @@ def insert_lines(ctx: ToolCallContext[Any], path: str, line: int, text: str) -> 
         end = "" if new and not new.endswith("\n") else "\n"
         result = splice_document(doc, [Splice(at, at, "\n" + new + end)], "exact")
         first = line + 1
-        result = Replaced(
-            result.doc,
-            "exact",
-            [[first, first + new.count("\n")]],
-            new.count("\n") + 1,
-            0,
-            result.shifts,
-            result.at + 1,
-        )
+        last = first + new.count("\n")
+        added = last - first + 1
+        result = dataclasses.replace(result, lines=[[first, last]], added=added, removed=0, at=result.at + 1)
     else:
         result = splice_document(doc, [Splice(at, at, new + "\n")], "exact")
     facts = write_text(ctx, opened, result.doc, result.added, result.removed)

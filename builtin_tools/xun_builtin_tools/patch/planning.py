@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import EditError, ToolError
-from xun_builtin_tools.edit.changes import ABSENT, Change, Operation, Rename, State, file_state, read_state
+from xun_builtin_tools.edit.changes import (
+    ABSENT,
+    Change,
+    Operation,
+    Rename,
+    State,
+    file_state,
+    read_state,
+    with_facts,
+)
 from xun_builtin_tools.edit.document import Document
 from xun_builtin_tools.edit.hunks import FilePatch, added_text
 from xun_builtin_tools.edit.matching import LEVELS, Level
@@ -26,7 +35,7 @@ from xun_builtin_tools.edit.writing import (
     planned_update,
     require_writable,
 )
-from xun_builtin_tools.gate import PlannedWrite
+from xun_builtin_tools.gate import PlannedWrite, WriteAction
 from xun_policies.workspace import ResolvedPath, current_umask
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 class _File:
     """One file of the patch, as it will be."""
 
-    action: str
+    action: WriteAction
     path: ResolvedPath
     before: State
     after: State
@@ -247,7 +256,7 @@ class PatchPlan:
             elif file.before.same(file.after) and file.before.mode == file.after.mode:
                 operations.append(Rename(file.path, file.target, file.before))
             else:
-                operations.append(Change(file.target, ABSENT, file.after))
+                operations.append(Change(file.target, ABSENT, with_facts(self._workspace, file.path, file.after)))
                 operations.append(Change(file.path, file.before, ABSENT))
         if not operations:
             raise edit_error("noop", "The patch leaves all files as they are, so nothing was changed.")
@@ -266,7 +275,7 @@ class PatchPlan:
             old = file.before.data if file.before.kind == "file" else None
             new = file.after.data if file.after.kind == "file" else None
             asks = file.action != "add"
-            planned.append(PlannedWrite(file.action, file.path, old, new, file.target, note, asks))  # type: ignore[arg-type]
+            planned.append(PlannedWrite(file.action, file.path, old, new, file.target, note, asks))
         return planned
 
     def touched(self) -> list[Touched]:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
+
+from xun_builtin_tools.byte_marks import mark_of
 
 _META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
 _XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{1,40})", re.I)
 _PARAMETER = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
 _LOOKED_AT = 4096
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 # As browsers read them: pages that name these mean the code pages of Windows.
 _MEANT = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252"}
 _NEVER = frozenset({"utf-7", "utf7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "mbcs", "undefined"})
@@ -24,9 +17,9 @@ _NEVER = frozenset({"utf-7", "utf7", "unicode-escape", "raw-unicode-escape", "id
 
 def decode(body: bytes, content_type: str) -> str:
     """Return *body* as text: by its mark, its header, what it says of itself, else UTF-8; never fails."""
-    for mark, name in _MARKS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(name, "replace")
+    mark, codec = mark_of(body)
+    if mark:
+        return body[len(mark) :].decode(codec, "replace")
     head = body[:_LOOKED_AT]
     stated = _PARAMETER.search(content_type)
     names = [stated.group(1)] if stated is not None else []

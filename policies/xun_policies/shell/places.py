@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import re
 import stat as stat_bits
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 PUBLIC_FILES = frozenset(
@@ -283,17 +284,18 @@ class Places:
                 break
             folder = folder[: folder.rfind("/")] or "/"
 
-    def texts_upward(self, cwd: str, name: str) -> Iterator[tuple[str, str]]:
-        """Yield path and text of each file *name* in *cwd* and above it, up to its root.
+    def texts_upward(self, cwds: Iterable[str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield path and text of each file of one of *names* in each of *cwds* and above it, up to its root.
 
         Raises:
             OSError: One of them can't be read.
         """
-        for folder in self.upward(cwd):
-            file = f"{folder}/{name}"
-            if os.path.isfile(file):
-                with open(file, encoding="utf-8", errors="replace") as opened:
-                    yield file, opened.read(1_000_000)
+        for cwd, name in itertools.product(cwds, names):
+            for folder in self.upward(cwd):
+                file = f"{folder}/{name}"
+                if os.path.isfile(file):
+                    with open(file, encoding="utf-8", errors="replace") as opened:
+                        yield file, opened.read(1_000_000)
 
 
 def _may_climb(part: str) -> bool:
