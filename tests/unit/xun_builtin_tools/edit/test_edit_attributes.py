@@ -183,6 +183,16 @@ def test_what_comes_back_has_its_owner_and_attributes(agent: Agent[Any], tmp_pat
     assert (tmp_path / "copied").stat().st_uid == 0
 
 
+def test_a_patch_that_moves_and_changes_a_file_takes_its_attributes_along(agent: Agent[Any], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    give(tmp_path / "a.txt", "user.origin", b"here")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+two\n*** End Patch\n"
+    call(agent, "apply_patch", patch=patch).unwrap()
+    assert (tmp_path / "b.txt").read_text() == "two\n" and os.getxattr(tmp_path / "b.txt", "user.origin") == b"here"
+    call(agent, "undo_edit").unwrap()
+    assert os.getxattr(tmp_path / "a.txt", "user.origin") == b"here"
+
+
 def test_facts_outlive_the_process(agent: Agent[Any], tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a\n")
