@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.strict_api import refused
 from xun import events as ev
-from xun.agent.compaction import find_cut, kept_after, summary_message, weight
-from xun.agent.handoff import begun_anew
+from xun.agent.compaction import find_cut, summary_message
+from xun.agent.handoff import begun_anew, kept_after
 from xun.agent.history import from_events, normalise
-from xun.messages import Message
+from xun.messages import Message, estimate_tokens
 from xun_cli.session.envelope import Envelope
 from xun_cli.session.rewinding import live
 
@@ -60,4 +60,4 @@ def test_a_summary_parts_no_call_from_its_result_and_comes_back_as_it_was(made: 
     assert begun_anew(history, text, kept) == [Message("user", text), *rest]
     assert from_events([*made, ev.Compaction(summary=text, kept=kept)]) == [Message("user", text), *rest]
     assert refused(normalise([Message("user", text), *rest, Message("user", "go on")])) == []
-    assert weight(older) > 0
+    assert estimate_tokens(older) > 0
