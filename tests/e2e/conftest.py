@@ -81,7 +81,7 @@ class Pane:
         """Press named keys."""
         self._tmux("send-keys", *keys)
 
-    def wait(self, what: str, seconds: float = 20.0, *, gone: bool = False) -> str:
+    def wait(self, what: str, seconds: float = 40.0, *, gone: bool = False) -> str:
         """Return the screen once it holds (or, with *gone*, no longer holds) *what*."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -91,7 +91,7 @@ class Pane:
             time.sleep(0.05)
         raise AssertionError(f"{what!r} {'stayed on' if gone else 'never came to'} the screen:\n{self.text()}")
 
-    def wait_until(self, condition, seconds: float = 20.0) -> None:
+    def wait_until(self, condition, seconds: float = 40.0) -> None:
         """Wait until *condition* holds."""
         deadline = time.monotonic() + seconds
         while not condition():
@@ -111,7 +111,7 @@ class Pane:
         """Tell whether the process has ended."""
         return self._status.exists()
 
-    def exit_code(self, seconds: float = 10.0) -> int:
+    def exit_code(self, seconds: float = 30.0) -> int:
         """Wait for the end of the process and return its exit code."""
         deadline = time.monotonic() + seconds
         while not (self._status.exists() and (text := self._status.read_text().strip())):

@@ -89,7 +89,7 @@ def wait_for_guard() -> None:
     time.sleep(1.4)
 
 
-def wait_until(condition, seconds: float = 10.0) -> None:
+def wait_until(condition, seconds: float = 30.0) -> None:
     import time
 
     deadline = time.monotonic() + seconds

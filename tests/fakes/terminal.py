@@ -95,7 +95,7 @@ class Terminal:
         top = ["".join(row[x].data for x in range(self.screen.columns)).rstrip() for row in self.screen.history.top]
         return top + [row.rstrip() for row in self.screen.display]
 
-    def wait(self, wanted: str | Callable[[str], bool], timeout: float = 15.0) -> str:
+    def wait(self, wanted: str | Callable[[str], bool], timeout: float = 40.0) -> str:
         """Wait until the screen holds *wanted*, and return the screen."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
@@ -115,7 +115,7 @@ class Terminal:
         self._child.setwinsize(rows, columns)
         self.screen.resize(rows, columns)
 
-    def end(self, timeout: float = 10.0) -> int:
+    def end(self, timeout: float = 30.0) -> int:
         """Wait for the end and return the exit code."""
         until = time.monotonic() + timeout
         while self._child.isalive() and time.monotonic() < until:
