@@ -45,7 +45,7 @@ def _resolved(event: ApprovalResolved) -> str:
         return ""
     ways = {
         "command": "allow it with --allow-command, or a policy file",
-        "write": "allow it with --allow-write PATH, or --mode auto-edit",
+        "write": "allow it with --allow-write PATH, or --mode auto-edit; a protected path only with --auto-confirm",
     }
     way = ways.get(event.kind, "answer it in an interactive session")
     return f"denied, nobody can be asked: {event.kind} {event.subject[:_ARGUMENT]}\n{way}"
