@@ -241,7 +241,20 @@ class Composer:
         if kind == "@":
             return self.word(self._take({"a.txt": 4, "names.txt": 2, "-": 1, "in_link": 1}))
         return self.word(
-            self._take({"x": 3, "a.txt": 2, ",": 1, "%s": 1, "*.py": 1, "-x": 1, "auto": 2, "HEAD": 1, "2": 2})
+            self._take(
+                {
+                    "x": 3,
+                    "a.txt": 2,
+                    ",": 1,
+                    "%s": 1,
+                    "*.py": 1,
+                    "-x": 1,
+                    "auto": 2,
+                    "../secret.txt": 1,
+                    "HEAD": 1,
+                    "2": 2,
+                }
+            )
         )
 
     def operand(self, rule: Rule) -> str:

@@ -419,7 +419,7 @@ def search(
     return findings, tried, run
 
 
-_VALUES = {"#": ("1",), ":": ("x", "a.txt"), "!": ("x",), "@": ("a.txt",), "%": ("x",), "": ("",)}
+_VALUES = {"#": ("1",), ":": ("x", "a.txt", "../secret.txt"), "!": ("x",), "@": ("a.txt",), "%": ("x",), "": ("",)}
 _TAILS = ((), ("a.txt",), ("HEAD",), ("x", "a.txt"), ("a.txt", "b.txt"))
 
 

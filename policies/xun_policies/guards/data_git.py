@@ -221,7 +221,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("git", "ls-files"),
-        "-cdmoisuktvfz -x: -X@ --exclude=: --exclude-from=@ --exclude-per-directory=: --exclude-standard "
+        "-cdmoisuktvfz -x: -X@ --exclude=: --exclude-from=@ --exclude-per-directory=% --exclude-standard "
         "--cached --deleted --modified "
         "--others --ignored --stage --unmerged --killed --directory --no-empty-directory --eol --error-unmatch "
         "--full-name --abbrev=?# "

@@ -369,3 +369,12 @@ def test_a_switch_to_plan_mode_holds_for_a_sub_agent_that_runs_already(make, tmp
     assert call(child, "write_file", path="after.txt", content="x\n").status == "denied"
     assert not (tmp_path / "after.txt").exists()
     child.finalize()
+
+
+def test_what_is_taken_off_the_list_holds_for_a_sub_agent_that_runs_already(make):
+    agent, child = make("deny"), make("deny")
+    child.parent = agent
+    assert bash(child, "echo hi").is_ok() and child.chooser.asked == []
+    agent.policy.excluded.add("echo")
+    assert bash(child, "echo hi").is_err()
+    assert len(child.chooser.asked) == 1
