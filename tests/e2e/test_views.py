@@ -61,7 +61,8 @@ def test_t24_the_whole_of_a_write_is_read_and_nothing_is_lost_meanwhile(xun: Sta
     terminal = xun([call("write_file", path="long.txt", content=content), {"text": "All is written."}])
     terminal.send("rewrite it\r")
     shown = terminal.wait("Allow this time only")
-    assert re.search(r"… \d+ below of 401 lines hidden, Ctrl-E shows all", shown)
+    assert re.search(r"… \d+ of 401 lines hidden, Ctrl-E shows all", shown)
+    assert "-old 0" in shown and "+new 0" in shown  # what goes, and what comes in its place
     before = terminal.lines()
     terminal.read(GUARD)
     terminal.send("\x05")

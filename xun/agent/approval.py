@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 from xun.agent.deciding import note_decision
@@ -27,7 +28,10 @@ _log = logging.getLogger("xun.tools")
 GRANTS = "__tool_grants"
 """Where ``agent.state`` keeps the names of the tools that run unasked in this session."""
 
-_SHOWN = 2000
+_SHOWN = 200_000
+"""Characters of arguments that a question holds; a front end folds them and shows them whole when it is asked to."""
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def question_of(
@@ -74,14 +78,15 @@ def _wanted(tool: Function, context: ToolCallContext[Any], arguments: dict[str, 
 def _request(
     agent: Agent[Any], tool: Function, arguments: dict[str, Any], call_id: str, *, unknown: bool
 ) -> ChoiceRequest:
-    shown = json.dumps(arguments, ensure_ascii=False, default=str)
+    shown = "\n".join(_argument(name, value) for name, value in arguments.items()) or "It takes no arguments."
     if len(shown) > _SHOWN:
-        shown = f"{shown[:_SHOWN]}... ({len(shown)} characters)"
-    notes = [f"arguments: {shown}"]
+        shown = f"{shown[:_SHOWN]}\n... {len(shown) - _SHOWN} more characters, which can't be shown here"
+    notes = []  # before the arguments, which may be long
     if tool.attr.destructive:
         notes.append("What it does can't be taken back.")
     if unknown:
         notes.append("Plan mode asks because the tool does not say that it changes nothing.")
+    notes.append(shown)
     options = (
         Option(GRANT, "Allow and grant", "g", available=not unknown, note="this tool, for this session"),
         Option(ONCE, "Allow this time only", "o"),
@@ -98,6 +103,26 @@ def _request(
         call_id=call_id,
         message="\n".join(notes),
     )
+
+
+def _argument(name: str, value: Any) -> str:
+    """Return one argument as a person reads it: a text of several lines below its name, indented.
+
+    A text that could be taken for another kind of value is quoted, and no line of a text can pass for an argument.
+    """
+    label = name if _NAME.fullmatch(name) else json.dumps(name)
+    text = value if isinstance(value, str) and _is_plain(value) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"{label}:\n    " + text.replace("\n", "\n    ") if "\n" in text else f"{label}: {text}"
+
+
+def _is_plain(text: str) -> bool:
+    if not text.strip() or text != text.strip(" \t\r"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 class Approving:

@@ -55,7 +55,23 @@ def test_row_35_the_question_has_three_options_and_shows_the_arguments() -> None
     [request] = agent.chooser.requests
     assert [option.value for option in request.options] == ["grant", "once", "deny"]
     assert (request.tool, request.default, request.agent) == ("pay", "once", "main")
-    assert '"amount": 1' in request.message and "can't be taken back" in request.message
+    assert request.message == "What it does can't be taken back.\namount: 1"
+
+
+def test_arguments_are_whole_and_none_passes_for_another() -> None:
+    def note(title: str, body: str, tags: list[str], number: str, blank: str) -> str:
+        """Note."""
+        return title
+
+    agent = agent_with(tool_attr(approval=True)(note), ChoiceOutcome("once"))
+    body = 'first\ntags: ["forged"]\n' + "x" * 30_000
+    given = {"title": "Fix it", "body": body, "tags": ["a", "ü"], "number": "3", "blank": " "}
+    assert agent.toolbox.call_tool(agent, "note", given).is_ok
+    [request] = agent.chooser.requests
+    assert request.message == (
+        'title: Fix it\nbody:\n    first\n    tags: ["forged"]\n    ' + "x" * 30_000 + '\ntags: ["a", "ü"]\n'
+        'number: "3"\nblank: " "'
+    )
 
 
 def test_row_35_once_is_for_one_call_and_a_grant_for_the_session() -> None:
