@@ -25,18 +25,27 @@ class PrivateFileHandler(RotatingFileHandler):
 
 
 def configure_log(places: Places, *, debug: bool) -> None:
-    """Send the records of the ``xun`` loggers to the log file, and nowhere else."""
-    logger = logging.getLogger("xun")
+    """Send the records of the ``xun`` loggers to the log file, and nowhere else.
+
+    Warnings of the libraries go there as well: without a handler Python writes them over what is on the screen.
+    """
+    logger, others = logging.getLogger("xun"), logging.getLogger()
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
+        others.removeHandler(handler)
         handler.close()
     logger.propagate = False
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
     try:
         make_dir(places.state)
     except OSError:
-        logger.addHandler(logging.NullHandler())
+        _attach(logging.NullHandler(), logger, others)
         return
     handler = PrivateFileHandler(places.log_file, maxBytes=MAX_BYTES, backupCount=1, delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger.addHandler(handler)
+    _attach(handler, logger, others)
+
+
+def _attach(handler: logging.Handler, *loggers: logging.Logger) -> None:
+    for logger in loggers:
+        logger.addHandler(handler)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xun.errors import ConfigError
@@ -21,6 +25,10 @@ START_TIMEOUT = 15.0
 
 MANY = 20
 """The tools of a server with more than so many are found by search, so that they don't fill each request."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_ANY: Mapping[str, str] = MappingProxyType({})
+"""Stands for an environment that has a value for every name: to look at an entry before it is used."""
 
 _KEYS: dict[str, tuple[str, Any]] = {
     "command": ("a text", str),
@@ -48,7 +56,7 @@ def checked_servers(value: Any) -> dict[str, dict[str, Any]]:
             raise ConfigError(f'"mcp.servers.{name}" must be a table, with command or url')
         for key, item in entry.items():
             _check_entry(f"mcp.servers.{name}.{key}", key, item)
-        server_of(name, entry)
+        server_of(name, entry, variables=_ANY)
     return {name: dict(entry) for name, entry in value.items()}
 
 
@@ -64,13 +72,47 @@ def _check_entry(where: str, key: str, item: Any) -> None:
         raise ConfigError(f'"{where}" must be {words}')
 
 
-def server_of(name: str, entry: dict[str, Any], folder: Path | None = None) -> McpServer:
+def names_variables(entry: dict[str, Any]) -> bool:
+    """Tell whether *entry* wants variables of the environment in its texts."""
+    return bool(_expanded(entry, _ANY, "") != entry)
+
+
+def _expanded(value: Any, variables: Mapping[str, str] | None, where: str) -> Any:
+    """Return *value* with ``${NAME}`` and ``${NAME:-instead}`` in its texts replaced."""
+    if isinstance(value, dict):
+        return {key: _expanded(item, variables, where) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expanded(item, variables, where) for item in value]
+    return _VARIABLE.sub(lambda found: _value(found, variables, where), value) if isinstance(value, str) else value
+
+
+def _value(found: re.Match[str], variables: Mapping[str, str] | None, where: str) -> str:
+    if variables is _ANY:
+        return "http://variable"
+    name, instead = found[1], found[2]
+    value = (os.environ if variables is None else variables).get(name) or instead
+    if value is None:
+        raise ConfigError(f"{where}: the variable {name} is not set; set it, or give a value by ${{{name}:-VALUE}}.")
+    return value
+
+
+def server_of(
+    name: str, entry: dict[str, Any], folder: Path | None = None, variables: Mapping[str, str] | None = None
+) -> McpServer:
     """Return the server that *entry* describes; without a cwd of its own its command runs in *folder*.
 
+    Args:
+        name: Its name.
+        entry: Its table. ``${NAME}`` in a text stands for the variable of that name.
+        folder: See above.
+        variables: Where those are looked up; None for the environment of this process.
+
     Raises:
-        ConfigError: The name or the entry is none that can be used.
+        ConfigError: The name or the entry is none that can be used, or a variable is not set.
     """
     from xun.mcp.servers import CALL_TIMEOUT, McpServer
+
+    entry = _expanded(entry, variables, f"MCP server {name}")
 
     command = [entry["command"], *entry.get("args", ())] if entry.get("command") else None
     if command is None and entry.get("args"):

@@ -199,8 +199,21 @@ def _apply_one(settings: Settings, file: TomlFile, key: str, value: Any, trusted
         # What the user's own file asks for stays: a project adds to it.
         checked = [*now, *(item for item in checked if item not in now)]
     elif key == "mcp.servers":
-        checked = {**checked, **now}
+        checked = {**_without_variables(settings, where, checked), **now}
     settings.put(key, checked, where)
+
+
+def _without_variables(settings: Settings, where: str, servers: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the servers of a project that would be told variables of the user, such as keys."""
+    from xun_cli.mcp_servers import names_variables
+
+    found = [name for name, entry in servers.items() if names_variables(entry)]
+    for name in found:
+        settings.warnings.append(
+            f"{where}: the MCP server {name} names variables of your environment, which a project may not; it is "
+            "ignored. Copy its table to your own settings to use it"
+        )
+    return {name: entry for name, entry in servers.items() if name not in found}
 
 
 @dataclass(slots=True)
