@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xun.environment.local import BASH, argument_vector
 from xun_policies.shell.environment import child_environment
 
 KEPT = 8_000
@@ -28,7 +29,7 @@ class HookOutcome:
 
     Attributes:
         command: The line.
-        code: The exit code; None when it was ended for its time limit or could not be started.
+        code: The exit code; None when it was ended for its time limit, 126 when it could not be started.
         text: The beginning of what it printed.
     """
 
@@ -48,17 +49,16 @@ class HookOutcome:
         return f"the hook `{self.command}` {how}{said}"
 
 
-def run_hook(
-    command: str, folder: Path, payload: dict[str, Any], limit: float, shell: str = "/bin/bash"
-) -> HookOutcome:
+def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float, shell: str = "") -> HookOutcome:
     """Run *command* in bash in *folder* with *payload* as JSON on its input; blocks for *limit* seconds at most.
 
     It starts in a process group of its own, without the secrets of this process, and is ended with all of that group.
+    *shell* is the path of the bash, "" for that of the system.
     """
     data = json.dumps(payload, ensure_ascii=True, default=str).encode() + b"\n"
     try:
         process = subprocess.Popen(
-            [shell, "--noprofile", "--norc", "-c", command],
+            argument_vector(command, shell or BASH),
             cwd=folder,
             env=child_environment(os.environ, {"XUN_HOOK": str(payload.get("hook", ""))}),
             stdin=subprocess.PIPE,

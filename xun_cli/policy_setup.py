@@ -1,4 +1,4 @@
-"""The permissions that a new session would have here, for commands that have no session."""
+"""The permissions that a session begins with, from settings and flags; also for commands that have no session."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ They can deny a call, never allow one.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from xun.agent.calls import decoded
 from xun.agent.outcome import as_text
 from xun.errors import CancelledError
 from xun.events import Notice, TurnCompleted
@@ -32,7 +32,7 @@ _log = logging.getLogger("xun.hooks")
 POINTS = ("session_start", "before_tool", "after_tool", "turn_end", "session_end")
 """The names of the points, in the order in which they come."""
 
-_RESULT = 20_000
+_RESULT = 20_000  # characters of a result or an answer that a hook is told
 
 
 class SessionHooks:
@@ -41,11 +41,11 @@ class SessionHooks:
     Args:
         settings: The lines, by point.
         folder: Where they run.
-        shell: The bash that runs them.
+        shell: The bash that runs them; "" for that of the system.
     """
 
     def __init__(self, settings: HookSettings, folder: Path, shell: str = "") -> None:
-        self.settings, self._folder, self._shell = settings, folder, shell or "/bin/bash"
+        self.settings, self._folder, self._shell = settings, folder, shell
         self._session: Session | None = None
 
     def lines(self, point: str) -> list[str]:
@@ -62,8 +62,7 @@ class SessionHooks:
     @property
     def limit(self) -> float:
         """The seconds that one may take."""
-        hooks = self.settings
-        return hooks.timeout
+        return self.settings.timeout
 
     @property
     def any(self) -> bool:
@@ -116,7 +115,10 @@ class SessionHooks:
         return [run_hook(line, self._folder, payload, limit, self._shell) for line in self.lines(point)]
 
     def _run(self, point: str, values: dict[str, Any]) -> None:
-        for outcome in self._outcomes(point, values):
+        self._warn(point, self._outcomes(point, values))
+
+    def _warn(self, point: str, outcomes: Iterable[HookOutcome]) -> None:
+        for outcome in outcomes:
             if not outcome.ok and self._session is not None:
                 text = f"{point}: {outcome.described(self.limit)}"
                 self._session.emit(Notice(level="warning", text=text))
@@ -128,7 +130,7 @@ class SessionHooks:
                 _log.warning("session_end: %s", outcome.described(self.limit))
 
     async def _before(self, agent: Agent[Any], call: HookedCall) -> None:
-        values = {"agent": agent.name, "call_id": call.id, "tool": call.name, "arguments": _decoded(call.arguments)}
+        values = {"agent": agent.name, "call_id": call.id, "tool": call.name, "arguments": decoded(call.arguments)}
         payload, limit = self._payload("before_tool", values), self.limit
         # Fail closed: until every hook has ended well the call is a denied one, whatever else happens here.
         earlier, call.denied = call.denied, "its hooks did not come to an end"
@@ -147,7 +149,7 @@ class SessionHooks:
             "agent": agent.name,
             "call_id": call.id,
             "tool": call.name,
-            "arguments": _decoded(call.arguments),
+            "arguments": decoded(call.arguments),
             "ok": result.is_ok(),
             "status": result.status,
             "result": text[:_RESULT],
@@ -165,11 +167,7 @@ class SessionHooks:
         session.spawn(self._turn_end(values))
 
     async def _turn_end(self, values: dict[str, Any]) -> None:
-        outcomes = await asyncio.to_thread(self._outcomes, "turn_end", values)
-        for outcome in outcomes:
-            if not outcome.ok and self._session is not None:
-                text = f"turn_end: {outcome.described(self.limit)}"
-                self._session.emit(Notice(level="warning", text=text))
+        self._warn("turn_end", await asyncio.to_thread(self._outcomes, "turn_end", values))
 
 
 async def _unless_cancelled(agent: Agent[Any], work: Awaitable[T]) -> T:
@@ -186,12 +184,3 @@ async def _unless_cancelled(agent: Agent[Any], work: Awaitable[T]) -> T:
         token = agent.current_token()
         if token is not None and token.reason is not None:
             raise CancelledError(token.reason)
-
-
-def _decoded(arguments: str | dict[str, Any]) -> Any:
-    if isinstance(arguments, dict):
-        return arguments
-    try:
-        return json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return arguments

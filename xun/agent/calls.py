@@ -351,11 +351,11 @@ def _error_json(error: Any) -> dict[str, Any]:
 
 
 def decoded(arguments: str | dict[str, Any]) -> Any:
-    """Return the arguments of a call, decoded where they are valid JSON."""
+    """Return the arguments of a call, decoded where they are valid JSON; none at all are an empty object."""
     if not isinstance(arguments, str):
         return arguments
     try:
-        return json.loads(arguments)
+        return json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         return arguments
 

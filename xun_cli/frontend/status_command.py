@@ -96,7 +96,7 @@ class StatusCommand:
     async def _run(self) -> None:
         from xun_cli.hook_process import run_hook
 
-        folder, shell = self._around.folder, self._around.shell or "/bin/bash"
+        folder, shell = self._around.folder, self._around.shell
         done: dict[str, Any] | None = None
         try:
             while self._facts != done:
