@@ -41,6 +41,7 @@ check: $(DEV_READY) ## formatting, lint, types, layers
 
 soak: $(DEV_READY) ## the longer sizes of the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --timeout=3600 -m "slow" $(ARGS)
+	XUN_TEST_SIZE=10 $(BIN)/python -m pytest -n $(WORKERS) --timeout=3600 -m "not slow" tests/property $(ARGS)
 
 fmt: $(DEV_READY) ## format and fix what can be fixed
 	$(BIN)/ruff format .

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.fake_session import places
+from tests.fakes.sizes import examples
 from xun import Agent, ToolBox, Workspace
 from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.errors import XunError
@@ -64,7 +65,7 @@ def no_sayer(cwd: Path) -> Iterator[NoSayer]:
     session.agent.workspace.close()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from([*NAMES, *FORMS]), RESTS)
 @example("policy test-write", "a\0b")
 @example("policy allow write", "\ud800")

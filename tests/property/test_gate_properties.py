@@ -9,6 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.sizes import examples
 from xun_policies import defaults
 from xun_policies.commands import CommandScope, evaluate
 from xun_policies.explain import columns_of
@@ -40,7 +41,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS, st.sampled_from([SCOPE, HERE]))
 def test_it_never_raises_and_always_explains(text: str, scope: CommandScope) -> None:
     verdict = evaluate(text, PolicyState(), scope)
@@ -50,7 +51,7 @@ def test_it_never_raises_and_always_explains(text: str, scope: CommandScope) -> 
     assert json.loads(json.dumps(verdict.to_json()))["decision"] == verdict.decision.word
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(TEXTS)
 def test_allow_means_that_each_command_is_listed(text: str) -> None:
     verdict = evaluate(text, PolicyState(), SCOPE)
@@ -61,7 +62,7 @@ def test_allow_means_that_each_command_is_listed(text: str) -> None:
         assert all(segment.argv[0] in listed for segment in commands)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from(ROWS),
     st.sampled_from(["$(id)", "`id`", "${x}", "$x", "\nls", "> x", ">>x", "< a", "& ls", "<(ls)"]),
@@ -74,7 +75,7 @@ def test_live_syntax_at_the_end_always_asks(text: str, tail: str) -> None:
     assert quoted or not verdict.allowed
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TEXTS)
 def test_what_was_offered_and_granted_is_then_allowed(text: str) -> None:
     policy = PolicyState()

@@ -8,6 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.sizes import examples
 from xun.agent.history import Normaliser, normalise
 from xun.messages import Message, ToolCall
 
@@ -27,7 +28,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(MESSAGES, max_size=9))
 def test_normalised_history_can_be_sent(history: list[Message]):
     messages = normalise(history)
@@ -54,7 +55,7 @@ def test_normalised_history_can_be_sent(history: list[Message]):
     assert sum(len(m.tool_calls) for m in messages) == sum(len(m.tool_calls) for m in history)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(MESSAGES, max_size=9), st.lists(st.integers(0, 9), max_size=5), st.lists(MESSAGES, max_size=4))
 def test_growing_history_gives_the_same(history: list[Message], stops: list[int], other: list[Message]):
     normaliser = Normaliser()

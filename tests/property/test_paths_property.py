@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.room import OUTSIDE, SECRET, TAKES_PATH, Room, error_of
+from tests.fakes.sizes import examples
 from xun.errors import ToolCallFormatError
 
 NAMES = ("a", "b", "c", "é", "e\u0301", "~", "...", "%2e%2e", "\\", "w", "out")
@@ -106,7 +107,7 @@ def stays_inside(room: Room, tree: list[Any], used: list[Any]) -> None:
 
 SETTINGS = settings(
     deadline=None,
-    max_examples=200,
+    max_examples=examples(120),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 

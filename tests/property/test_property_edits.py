@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.sizes import examples
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document
@@ -173,7 +174,7 @@ def build(root: Path, out: Path, items: list[tuple[str, str, str]]) -> None:
             continue
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), st.lists(PARTS, min_size=1, max_size=8), st.sampled_from(["read", "write", "delete", "move", "copy"]))
 def test_no_tool_leaves_the_roots(items: list[tuple[str, str, str]], parts: list[str], action: str) -> None:
     with agent_in_a_folder() as (agent, base):
@@ -202,7 +203,7 @@ def test_no_tool_leaves_the_roots(items: list[tuple[str, str, str]], parts: list
                 assert copied.read_text() != "outside"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(trees(), st.lists(PARTS, min_size=1, max_size=8))
 def test_resolve_never_leaves_the_roots(items: list[tuple[str, str, str]], parts: list[str]) -> None:
     with agent_in_a_folder() as (_, base):

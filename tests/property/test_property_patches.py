@@ -8,6 +8,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.sizes import examples
 from xun.errors import EditError
 from xun_builtin_tools.edit.document import Document
 from xun_builtin_tools.edit.patchtext import parse_patch
@@ -42,7 +43,7 @@ def unified(old: str, new: str, context: int) -> str:
     return "".join(diff)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(texts(), st.integers(0, 3))
 def test_a_unified_diff_with_right_numbers_always_applies(case: tuple[str, str], context: int) -> None:
     old, new = case
@@ -55,7 +56,7 @@ def test_a_unified_diff_with_right_numbers_always_applies(case: tuple[str, str],
     assert apply_hunks(Document.load("/f", old.encode()), hunks).doc.to_bytes() == new.encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts(), st.lists(LINES, min_size=1, max_size=5))
 def test_a_diff_of_a_file_that_moved_on_applies_as_meant_or_not_at_all(case: tuple[str, str], above: list[str]) -> None:
     old, new = case
@@ -83,7 +84,7 @@ def keep_lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts())
 def test_an_envelope_with_the_whole_file_as_context_always_applies(case: tuple[str, str]) -> None:
     old, new = case
@@ -96,7 +97,7 @@ def test_an_envelope_with_the_whole_file_as_context_always_applies(case: tuple[s
     assert result.doc.to_bytes() == new.encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts(), st.lists(st.sampled_from(["\n", "\r\n"]), min_size=16, max_size=16))
 def test_unchanged_lines_keep_their_bytes(case: tuple[str, str], ends: list[str]) -> None:
     old, new = case

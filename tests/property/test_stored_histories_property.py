@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.sizes import examples
 from tests.fakes.strict_api import refused
 from xun import events as ev
 from xun.agent.compaction import find_cut, summary_message
@@ -38,7 +39,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(EVENTS, max_size=12))
 def test_a_resumed_session_can_go_on(made: list[ev.Event]) -> None:
     stored = [Envelope(number, "t", "s", 1, event) for number, event in enumerate(made, 1)]
@@ -46,7 +47,7 @@ def test_a_resumed_session_can_go_on(made: list[ev.Event]) -> None:
     assert refused(normalise(history)) == []
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(EVENTS, max_size=12), st.integers(0, 900))
 def test_a_summary_parts_no_call_from_its_result_and_comes_back_as_it_was(made: list[ev.Event], keep: int) -> None:
     history = from_events(made)
