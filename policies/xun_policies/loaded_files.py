@@ -10,6 +10,10 @@ import re
 
 from xun_policies.shell.places import Places, real_path
 
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _NPM = (
     r"(?m)^\s*[\"']?(?:path|onload-script|node-options|script-shell|shell|git|editor|viewer|globalconfig|userconfig|"
     r"prefix|cache|browser|init-module)[\"']?\s*(?:\[[^\]\n]*\][\"']?\s*)?="
@@ -23,16 +27,19 @@ _GO_SWITCHES = (1, 21)
 """The first version that fetches the version which a project names."""
 
 _OF_HOME = {
+    "cargo": (".rustup/settings.toml",),
     "curl": (".curlrc", ".config/curlrc"),
+    "go": (".config/go/env",),
     "jq": (".jq",),
     "npm": (".npmrc",),
     "pip": (".config/pip/pip.conf", ".pip/pip.conf"),
+    "rustc": (".rustup/settings.toml",),
 }
 """Settings of the user by program, which count where they lie in the workspace."""
 
 _COREPACK = r"\"(?:packageManager|devEngines)\"\s*:"
 
-PROGRAMS = frozenset({*_OF_HOME, "cargo", "go", "pip freeze", "rustc"})
+PROGRAMS = frozenset({*_OF_HOME, "pip freeze"})
 """The listed programs, and forms of one, that `finding` knows something about."""
 
 
@@ -50,10 +57,30 @@ def finding(name: str, places: Places, cwds: tuple[str, ...], home: str, path: s
         real = real_path(f"{home}/{file}")
         if places.holds(real) and os.path.lexists(real):
             return f"~/{file}, a file of the workspace, may hold options of {name}"
+    if name == "pip":
+        for real in _user_packages(home):
+            if places.holds(real):
+                return f"{real}, a file of the workspace, runs when pip starts"
     try:
         return _of_project(name, places, cwds, home, path)
     except OSError as exc:
         return f"{exc.filename} can't be read, and may make {name} run another program"
+
+
+def _user_packages(home: str) -> Iterator[str]:
+    """Yield the files that Python runs by itself from the user's own packages (site, "usercustomize")."""
+    base = f"{home}/.local/lib"
+    for folder in _names(base):
+        for name in _names(f"{base}/{folder}/site-packages"):
+            if name.endswith(".pth") or name.startswith(("usercustomize", "sitecustomize")):
+                yield real_path(f"{base}/{folder}/site-packages/{name}")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, path: str) -> str | None:

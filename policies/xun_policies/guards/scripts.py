@@ -261,6 +261,7 @@ class _SedScript:
             return False
         self.at += 1
         if not char or char not in _SED_DELIMITERS or not self._delimited(char, regex=True):
+            self.at = len(self.text)  # nothing behind it is known: what stands there is no command
             return False
         while self.text[self.at : self.at + 1] in ("I", "M") and self.text[self.at : self.at + 1]:
             self.at += 1
