@@ -18,7 +18,8 @@ from xun.tools.context import ToolCallContext
 from xun.tools.suspend import CALL, Suspend
 
 _KEY = "__background_agents"
-_MAX_RUNNING = 16
+MAX_RUNNING = 16
+"""Sub-agents of one agent that work at the same time."""
 
 MakeChild = Callable[[ToolCallContext[Any], str | None], Agent[Any]]
 
@@ -88,8 +89,8 @@ class Background:
             if ctx.run is None:
                 raise ToolError("A sub-agent in the background needs a run to work beside; use agent_run here.")
             workers = _workers(ctx.agent)
-            if sum(worker.status == "running" for worker in workers.values()) >= _MAX_RUNNING:
-                raise ToolError(f"{_MAX_RUNNING} sub-agents work already; wait for one with agent_wait.")
+            if sum(worker.status == "running" for worker in workers.values()) >= MAX_RUNNING:
+                raise ToolError(f"{MAX_RUNNING} sub-agents work already; wait for one with agent_wait.")
             child = self._make(ctx, name)
             try:
                 _restrict(child, allowed_tools, model)

@@ -15,7 +15,7 @@ from xun.result import ErrorInfo, Result
 from xun.tools.context import ToolCallContext
 from xun.tools.function import except_safe
 from xun.tools.suspend import Suspend
-from xun_builtin_tools.background_agents import Background
+from xun_builtin_tools.background_agents import MAX_RUNNING, Background
 
 AgentGetter = Callable[[AgentGetterParam], Agent[Any]]
 
@@ -47,9 +47,12 @@ def tools(agent_getter: AgentGetter | None, max_depth: int) -> list[Callable[...
             raise ToolError(f"names has {len(names)} entries for {len(tasks)} tasks; give one for each, or none.")
         wanted: list[str | None] = list(names) if names else [None] * len(tasks)
 
+        room = asyncio.Semaphore(MAX_RUNNING)
+
         async def one(index: int) -> Result[Any, ErrorInfo]:
-            child = make(ctx, wanted[index])
-            return await run_child(ctx.agent, child, tasks[index], ctx.value)
+            async with room:  # first come, first served: a call that goes on later finds each at its place again
+                child = make(ctx, wanted[index])
+                return await run_child(ctx.agent, child, tasks[index], ctx.value)
 
         results = await asyncio.gather(*(_put_off(except_safe(one), index) for index in range(len(tasks))))
         for result in results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -145,3 +146,26 @@ def test_128_tasks_may_come_as_text():
 
     (text,) = run(getter, ask("agent_run_parallel", tasks='["x", "y"]'))
     assert [item["value"] for item in json.loads(text)] == ["ok", "ok"]
+
+
+def test_many_tasks_at_once_are_worked_on_sixteen_at_a_time_and_answered_in_order():
+    working: list[int] = [0]
+    most: list[int] = [0]
+
+    async def work(n: int) -> int:
+        """Work for a moment."""
+        working[0] += 1
+        most[0] = max(most[0], working[0])
+        await asyncio.sleep(0.02)
+        working[0] -= 1
+        return n
+
+    def getter(param: AgentGetterParam) -> Agent[Any]:
+        agent = child_of(ask("work", n=1), {"text": f"answer of {param.name}"})
+        agent.toolbox = ToolBox(work)
+        return agent
+
+    names = [f"n{number}" for number in range(40)]
+    (text,) = run(getter, ask("agent_run_parallel", tasks=names, names=names))
+    assert [item["value"] for item in json.loads(text)] == [f"answer of {name}" for name in names]
+    assert 1 < most[0] <= 16
