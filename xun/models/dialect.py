@@ -93,7 +93,13 @@ _FORMS: dict[str, _Form] = {
         rewriting.name_results,
     ),
     "images": _Form(
-        _words(r"image|vision|multi.?modal|mmproj|expected .?text"), rewriting.has_images, rewriting.without_images
+        _words(
+            r"(image|vision|multi.?modal)[^.]{0,60}(not|n't|un)[ -]?(support|accept|allow|enabled)"
+            r"|(not|n't) (support|accept|allow|have)[^.]{0,40}(image|vision|multi.?modal)|support image input|mmproj"
+            r"|unknown variant .?image_url|expected .?text"
+        ),
+        rewriting.has_images,
+        rewriting.without_images,
     ),
     "schemas": _Form(
         _words(
@@ -110,6 +116,8 @@ _FORMS: dict[str, _Form] = {
     ),
 }
 
+_BAD_IMAGE = re.compile(r"\bimages?\b|image_url", re.IGNORECASE)
+
 
 class Dialect:
     """The forms that one server wants; kept for the life of a model.
@@ -120,6 +128,8 @@ class Dialect:
 
     def __init__(self) -> None:
         self.learned: list[str] = []
+        # Those that were refused for what they are: too large, broken, too many. Others may be taken.
+        self._bad_images: set[str] = set()
 
     def body(self, request: ModelRequest, model: str) -> Body:
         """Return the body of *request* as this server wants it."""
@@ -130,6 +140,8 @@ class Dialect:
             form = _FORMS[name]
             if form.concerns(body):
                 form.write(body)
+        if self._bad_images:
+            rewriting.without_images(body, self._bad_images)
         return body
 
     def saw_extras(self) -> None:
@@ -146,4 +158,8 @@ class Dialect:
             if name not in self.learned and form.said.search(said) and form.concerns(body):
                 self.learned.append(name)
                 return True
+        if status in (400, 422) and _BAD_IMAGE.search(said):
+            sent = rewriting.images_of(body)
+            self._bad_images |= sent
+            return bool(sent)
         return False

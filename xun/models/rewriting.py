@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Collection
 from typing import Any
 
 Body = dict[str, Any]
@@ -65,7 +66,8 @@ def has_system(body: Body) -> bool:
 
 def has_images(body: Body) -> bool:
     """Whether there are images."""
-    return any(isinstance(message["content"], list) for message in _messages(body))
+    contents = [message["content"] for message in _messages(body)]
+    return any(_is_image(part) for content in contents if isinstance(content, list) for part in content)
 
 
 def has_null(body: Body) -> bool:
@@ -158,15 +160,33 @@ def name_results(body: Body) -> None:
         message["name"] = names.get(message["tool_call_id"], "tool")
 
 
-def without_images(body: Body) -> None:
-    """Put a note in the place of each message's images."""
+def images_of(body: Body) -> set[str]:
+    """Return what tells the images of a request apart."""
+    contents = [message["content"] for message in _messages(body)]
+    return {_digest(part) for content in contents if isinstance(content, list) for part in content if _is_image(part)}
+
+
+def without_images(body: Body, only: Collection[str] | None = None) -> None:
+    """Put a note in the place of each message's images, or of those in *only*."""
     for message in _messages(body):
         content = message["content"]
-        if isinstance(content, list):
-            texts = [part["text"] for part in content if part["type"] == "text"]
-            count = len(content) - len(texts)
-            noted = f"[{count} image(s) left out: the server refused them]" if count else ""
-            message["content"] = "\n".join(filter(None, [*texts, noted]))
+        if not isinstance(content, list):
+            continue
+        kept = [part for part in content if not _is_image(part) or (only is not None and _digest(part) not in only)]
+        if count := len(content) - len(kept):
+            kept.append({"type": "text", "text": f"[{count} image(s) left out: the server refused them]"})
+        if not any(_is_image(part) for part in kept):
+            message["content"] = "\n".join(part["text"] for part in kept)
+        else:
+            message["content"] = kept
+
+
+def _is_image(part: dict[str, Any]) -> bool:
+    return bool(part["type"] == "image_url")
+
+
+def _digest(part: dict[str, Any]) -> str:
+    return hashlib.sha256(part["image_url"]["url"].encode()).hexdigest()
 
 
 def no_null(body: Body) -> None:

@@ -74,7 +74,6 @@ REFUSALS = [
     (500, "image input is not supported - hint: you may need to provide the mmproj", "images"),
     (404, "No endpoints found that support image input", "images"),
     (400, "messages[1]: unknown variant `image_url`, expected `text`", "images"),
-    (400, "You uploaded an unsupported image. Please make sure your image is valid.", "images"),
     (400, 'Invalid JSON payload received. Unknown name "$defs" at \'tools[0].function_declarations[0]', "schemas"),
     (500, "failed to parse grammar", "schemas"),
     (400, "messages[3]: missing field `content`: expected a string, got null", "content"),
@@ -161,12 +160,35 @@ def test_the_other_forms() -> None:
     assert learned(400, "function_response.name: Name cannot be empty")[1]["messages"][4]["name"] == "look"
     stream = learned(400, "streaming is not supported")[1]
     assert stream["stream"] is False and "stream_options" not in stream
-    images = learned(400, "no image, please")[1]["messages"][1]["content"]
+    images = learned(400, "this model does not support image input")[1]["messages"][1]["content"]
     assert images.startswith("look\n[1 image(s) left out") and base64.b64encode(b"\x89PNG").decode() not in images
     assert learned(400, "content: field required")[1]["messages"][3]["content"] == ""
     parameters = learned(400, "Unsupported schema")[1]["tools"][0]["function"]["parameters"]
     assert parameters["properties"]["title"] == {"type": "string"} and "additionalProperties" not in str(parameters)
     assert parameters["properties"]["edits"]["items"] == {"$ref": "#/$defs/E"} and parameters["required"] == ["title"]
+
+
+BAD_IMAGES = [
+    "You uploaded an unsupported image. Please make sure your image is valid.",
+    "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
+    "Model 'x' supports at most 1 image per prompt.",
+]
+
+
+@pytest.mark.parametrize("words", BAD_IMAGES)
+def test_images_that_are_refused_for_what_they_are_do_not_end_the_taking_of_others(words: str) -> None:
+    dialect, body = learned(400, words)
+    assert dialect.learned == [] and "image_url" not in str(body) and "left out" in str(body)
+    assert not dialect.learn(400, words, body), "there is none left"
+    both = (Image(b"\x89PNG", "image/png"), Image(b"other", "image/png"))
+    after = dialect.body(ModelRequest([*HISTORY, Message("user", "and this", images=both)]), "m")["messages"]
+    assert isinstance(after[1]["content"], str)
+    assert [part["type"] for part in after[-1]["content"]] == ["text", "image_url", "text"]
+
+
+def test_a_failure_that_only_names_images_is_no_refusal_of_them() -> None:
+    dialect = Dialect()
+    assert not dialect.learn(500, "the image service is down, see revision 5", dialect.body(ASK, "m"))
 
 
 def test_blanks_are_never_sent_as_a_text() -> None:
