@@ -116,7 +116,11 @@ def _argument(name: str, value: Any) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not text.strip() or text != text.strip(" \t\r"):
+    if not text.strip():
+        return False
+    if "\n" in text:
+        return True  # any other kind of value is one line
+    if text != text.strip(" \t\r"):
         return False
     try:
         json.loads(text)

@@ -281,9 +281,11 @@ def _most_telling(request: ChoiceRequest, columns: int, room: int, state: Dialog
         if len(rows) <= room:
             return rows
     # A file that is written anew: some of what goes, and some of what comes in its place.
-    halves = _all_content(request, columns, state, context=1 if room >= SMALL else 0, longest=max(2, room // 2))
-    if len(halves) <= room:
-        return halves
+    for share in (2, 3, 4, 6):
+        context = 1 if room >= SMALL else 0
+        halves = _all_content(request, columns, state, context=context, longest=max(2, room // share))
+        if len(halves) <= room:
+            return halves
     return rows if room < SMALL else []
 
 

@@ -110,10 +110,10 @@ def tight(risk: Risk) -> ChoiceRequest:
     return command(text, *parts, ("curl http://x", "ask", NOT_LISTED), risk=risk, held="bubblewrap+network")
 
 
-def anew() -> str:
+def anew(more: str = "") -> str:
     """Return the diff of a file in which every line is another one."""
     gone = [f"-old line {number}" for number in range(1, 41)]
-    return "\n".join(["@@ -1,40 +1,40 @@", *gone, *(f"+new line {number}" for number in range(1, 41))])
+    return "\n".join(["@@ -1,40 +1,40 @@", *gone, *(f"+new line {number}{more}" for number in range(1, 41))])
 
 
 def long_diff() -> str:
@@ -156,6 +156,13 @@ def test_what_is_decided_about_is_seen_when_not_all_fits(size: tuple[int, int]) 
     whole, shown = drawn("write-anew", *size), drawn("command-tight", *size)
     assert "old line 1" in whole and "new line 1" in whole
     assert "curl http://x" in shown and "Installs packages" in shown and NOT_LISTED in shown
+
+
+def test_what_comes_is_seen_also_where_its_lines_are_folded() -> None:
+    file = FileDiff("/proj/a.py", "update", anew(" and words enough for a second row"), 40, 40)
+    request = write_request(files=(file,))
+    shown = plain_lines(approval_view(request, 40, 21, first_state(request)))
+    assert "old line 1" in shown and "new line 1" in shown
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])

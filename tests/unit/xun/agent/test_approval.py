@@ -7,24 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.persons import Answers
 from tests.fakes.runs import calls, scripted, tool_texts
 from xun import Agent, AgentConfig, ToolBox, ToolCallContext, tool_attr
-from xun.choice import ChoiceOutcome, ChoiceRequest
+from xun.choice import ChoiceOutcome
 from xun.models import ScriptedModel
 
 MADE = "made"
-
-
-class Answers:
-    """A chooser that gives *outcomes* in order."""
-
-    def __init__(self, *outcomes: ChoiceOutcome[Any]) -> None:
-        self.outcomes = list(outcomes)
-        self.requests: list[ChoiceRequest] = []
-
-    async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
-        self.requests.append(request)
-        return self.outcomes.pop(0)
 
 
 def pay_tool(**attr: Any) -> Callable[..., Any]:
@@ -52,7 +41,7 @@ def pay(agent: Agent[Any], amount: int = 1) -> Any:
 def test_row_35_the_question_has_three_options_and_shows_the_arguments() -> None:
     agent = agent_with(pay_tool(approval=True, destructive=True), ChoiceOutcome("once"))
     assert pay(agent).unwrap() == "paid 1"
-    [request] = agent.chooser.requests
+    [request] = agent.chooser.asked
     assert [option.value for option in request.options] == ["grant", "once", "deny"]
     assert (request.tool, request.default, request.agent) == ("pay", "once", "main")
     assert request.message == "What it does can't be taken back.\namount: 1"
@@ -64,12 +53,12 @@ def test_arguments_are_whole_and_none_passes_for_another() -> None:
         return title
 
     agent = agent_with(tool_attr(approval=True)(note), ChoiceOutcome("once"))
-    body = 'first\ntags: ["forged"]\n' + "x" * 30_000
+    body = 'first\ntags: ["forged"]\n' + "x" * 30_000 + " "
     given = {"title": "Fix it", "body": body, "tags": ["a", "ü"], "number": "3", "blank": " "}
     assert agent.toolbox.call_tool(agent, "note", given).is_ok
-    [request] = agent.chooser.requests
+    [request] = agent.chooser.asked
     assert request.message == (
-        'title: Fix it\nbody:\n    first\n    tags: ["forged"]\n    ' + "x" * 30_000 + '\ntags: ["a", "ü"]\n'
+        'title: Fix it\nbody:\n    first\n    tags: ["forged"]\n    ' + "x" * 30_000 + ' \ntags: ["a", "ü"]\n'
         'number: "3"\nblank: " "'
     )
 
@@ -79,7 +68,7 @@ def test_row_35_once_is_for_one_call_and_a_grant_for_the_session() -> None:
     agent = agent_with(pay_tool(approval=True), *answers)
     for amount in range(4):
         assert pay(agent, amount).is_ok()
-    assert len(agent.chooser.requests) == 2
+    assert len(agent.chooser.asked) == 2
     again = Agent(toolbox=ToolBox(pay_tool(approval=True))).load_state(agent.save()).initialize()
     assert pay(again).is_ok()
 
@@ -126,14 +115,14 @@ def test_row_35_a_rule_says_when() -> None:
 
 def test_row_35_a_rule_that_fails_asks() -> None:
     agent = agent_with(pay_tool(approval=lambda ctx, arguments: arguments["nothing"]), ChoiceOutcome("deny"))
-    assert pay(agent).status == "denied" and len(agent.chooser.requests) == 1
+    assert pay(agent).status == "denied" and len(agent.chooser.asked) == 1
 
 
 def test_row_35_bad_arguments_are_refused_before_anyone_is_asked() -> None:
     agent = scripted(calls(("pay", {"amount": "1"})), {"text": "x"}, tools=[pay_tool(approval=True)])
     agent.chooser = Answers()
     agent.instruct("go").execute()
-    assert "invalid arguments" in tool_texts(agent)[0] and agent.chooser.requests == []
+    assert "invalid arguments" in tool_texts(agent)[0] and agent.chooser.asked == []
 
 
 @pytest.mark.parametrize("blocking", [True, False])
@@ -147,7 +136,7 @@ async def test_row_35_in_a_run_the_model_reads_the_denial(blocking: bool) -> Non
     await (asyncio.to_thread(agent.execute) if blocking else agent.aexecute())
     first, second = tool_texts(agent)
     assert "Denied by the user: no" in first and second == "paid 2" and made(agent) == [2]
-    assert [request.call_id for request in agent.chooser.requests] == ["call_1", "call_2"]
+    assert [request.call_id for request in agent.chooser.asked] == ["call_1", "call_2"]
     agent.finalize()
 
 
@@ -186,7 +175,7 @@ def test_plan_mode_refuses_what_cannot_be_taken_back() -> None:
     agent.policy.mode = "plan"
     result = pay(agent)
     assert result.status == "denied" and "plan mode" in result.unwrap_err().error
-    assert agent.chooser.requests == []
+    assert agent.chooser.asked == []
 
 
 @pytest.mark.parametrize("attr", [{"read_only": True}, {"pure": True}])
@@ -200,7 +189,7 @@ def test_plan_mode_asks_each_time_for_a_tool_that_does_not_say() -> None:
     agent = agent_with(pay_tool(), ChoiceOutcome("once"), ChoiceOutcome("deny"))
     agent.policy.mode = "plan"
     assert pay(agent).is_ok() and pay(agent).status == "denied"
-    assert not agent.chooser.requests[0].options[0].available
+    assert not agent.chooser.asked[0].options[0].available
     agent.policy.mode = "ask"
     assert pay(agent).is_ok()
 
