@@ -408,6 +408,7 @@ async def test_what_stays_too_long_is_named_and_there_is_no_loop():
     async with world(overflow, FINE) as at:
         [error] = of(await at.ask("short"), Error)
         assert "largest part" in error.message and len(at.server.chats) == 1
+        assert "instructions and tools that do not fit. Load the model with a larger context" in error.message
         await at.fine()
 
 

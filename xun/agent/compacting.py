@@ -32,6 +32,9 @@ _SHARE = 0.25
 _GROWN = 0.1
 """The part of the window that must have been added before older messages are summed up again by themselves."""
 
+_SHORT, _ENOUGH = 1_000, 16_000
+"""A conversation of fewer tokens than the one is not what fills a window; instructions and tools need the other."""
+
 
 class Compacting:
     """The part of an agent that sums up its conversation; mixed into `Agent`.
@@ -170,7 +173,15 @@ class Fitting(Requesting):
             raise self._too_long(exc) from None
 
     def _too_long(self, error: ContextOverflow) -> ContextOverflow:
-        text = f"{error}. The largest part is {largest(self.agent.history)}: ask for less of it, or begin anew"
+        history = self.agent.history
+        text = f"{error}. The largest part is {largest(history)}: "
+        if estimate_tokens(history) < _SHORT:
+            text += (
+                "so it is the instructions and tools that do not fit. Load the model with a larger context, "
+                f"{_ENOUGH:,} tokens or more"
+            )
+        else:
+            text += "ask for less of it, or begin anew"
         return ContextOverflow(text, status=error.status, window=error.window)
 
     def _nearly_full(self) -> bool:
