@@ -149,10 +149,11 @@ class PathPatterns:
 class _Matcher:
     """Patterns of one kind, with what they make of the folders that were looked at."""
 
-    __slots__ = ("_known", "_patterns")
+    __slots__ = ("_known", "_patterns", "_start")
 
     def __init__(self, patterns: Sequence[_Pattern]) -> None:
         self._patterns = patterns
+        self._start: _Places = [pattern.settled({0}) for pattern in patterns]
         self._known: dict[str, _Places] = {}
 
     def covers(self, path: str, is_folder: bool) -> bool:
@@ -176,14 +177,17 @@ class _Matcher:
 
     def _places(self, folder: str) -> _Places:
         """Return where each pattern is after *folder*; None when one covers it."""
-        if folder in self._known:
-            return self._known[folder]
-        places: _Places = [pattern.settled({0}) for pattern in self._patterns]
+        start = self._start
+        if not folder:
+            return start
+        # One look each: another thread may empty it in between.
+        if (places := self._known.get(folder, start)) is not start:
+            return places
         walked = ""
-        for name in folder.split("/") if folder else ():
+        for name in folder.split("/"):
             walked = f"{walked}/{name}" if walked else name
-            if walked in self._known:
-                places = self._known[walked]
+            if (known := self._known.get(walked, start)) is not start:
+                places = known
             elif places is not None:
                 places = [pattern.step(at, name) for pattern, at in zip(self._patterns, places, strict=True)]
                 if any(len(pattern.parts) in at for pattern, at in zip(self._patterns, places, strict=True)):

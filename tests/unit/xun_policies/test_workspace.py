@@ -328,3 +328,18 @@ def test_the_walk_by_parts_leaves_no_descriptor_open(room: Path) -> None:
         open_by_parts(root, "a/gone/x", os.O_RDONLY)
     assert len(os.listdir("/proc/self/fd")) == before
     os.close(root)
+
+
+def test_paths_that_the_settings_exclude_are_protected(tmp_path: Path) -> None:
+    folder, added = tmp_path / "work", tmp_path / "added"
+    folder.mkdir()
+    added.mkdir()
+    (folder / "link").symlink_to("deep/a.KEY")
+    workspace = Workspace(folder, add_dirs=[added], protect=["*.key"])
+    for path in ("a.key", "deep/x.key", str(added / "b.key"), "link"):
+        resolved = workspace.resolve(path)
+        assert resolved.protected and resolved.excluded and "policy.writes.exclude" in resolved.why_protected, path
+    git = workspace.resolve(".git/a.key")
+    assert git.protected and not git.excluded and not workspace.resolve("a.txt").protected
+    assert not workspace.resolve(workspace.tempdir.path / "a.key").protected
+    workspace.close()
