@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any, Protocol
@@ -31,7 +33,8 @@ class Pipes(Protocol):
 
 
 class Connection:
-    """One connection to a server; a thread of its own reads what comes.
+    """One connection to a server. Threads of its own read what comes and write what goes, so that no server holds up
+    a call, whether it does not read or does not answer.
 
     Args:
         process: The server.
@@ -51,11 +54,13 @@ class Connection:
         self._process, self._answers, self._heard = process, answers, heard
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Any] = {}
+        self._asked: set[int] = set()
         self._change = threading.Condition()
-        self._writing = threading.Lock()
+        self._outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._unsent = 0
         self._errors = b""
         self.ended = threading.Event()
-        for work in (self._listen, self._drain):
+        for work in (self._listen, self._drain, self._write):
             threading.Thread(target=work, name="xun-language-server", daemon=True).start()
 
     @property
@@ -79,6 +84,8 @@ class Connection:
             ToolError: It gave an error or ended; a TimeoutError when *seconds* are over.
         """
         number = next(self._numbers)
+        with self._change:
+            self._asked.add(number)
         self._send({"id": number, "method": method, "params": params})
         left = seconds
         with self._change:
@@ -92,26 +99,44 @@ class Connection:
                 check()
             message = self._waiting.pop(number)
         if "error" in message:
-            said = str((message["error"] or {}).get("message", ""))[:300]
+            error = message["error"]
+            said = str(error.get("message", "") if isinstance(error, dict) else error)[:300]
             raise ToolError(f"The language server refused {method}: {said}.")
         return message.get("result")
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=True).encode("ascii")
-        with self._writing:
-            self._process.write_stdin(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        with self._change:
+            if self.ended.is_set() or self._unsent > MAX_MESSAGE:
+                raise OSError("the language server reads no more")
+            self._unsent += len(body)
+        self._outgoing.put(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    def _write(self) -> None:
+        while data := self._outgoing.get():
+            try:
+                self._process.write_stdin(data)
+            except (OSError, ValueError):
+                with self._change:
+                    self._unsent = MAX_MESSAGE + 1
+                return
+            with self._change:
+                self._unsent -= len(data.partition(b"\r\n\r\n")[2])
 
     def _listen(self) -> None:
         try:
             stream = io.BufferedReader(_Raw(self._process.stdout))
             while (message := _read(stream)) is not None:
-                self._take(message)
-        except (OSError, ValueError):
+                # One of another form than it should have is passed over, as if it had not come.
+                with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, RecursionError):
+                    self._take(message)
+        except (OSError, ValueError, RecursionError):
             pass  # it ended, or speaks something else: either way nothing more is to be had
         finally:
             with self._change:
                 self.ended.set()
                 self._change.notify_all()
+            self._outgoing.put(b"")
 
     def _take(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
@@ -121,8 +146,10 @@ class Connection:
             self._heard(method, message.get("params"))
         elif isinstance(number, int):
             with self._change:
-                self._waiting[number] = message
-                self._change.notify_all()
+                if number in self._asked:
+                    self._asked.discard(number)
+                    self._waiting[number] = message
+                    self._change.notify_all()
 
     def _answer(self, method: str, number: Any, params: Any) -> None:
         answer = self._answers.get(method)
