@@ -61,7 +61,7 @@ class SessionHooks:
 
     @property
     def limit(self) -> float:
-        """The seconds that one may take."""
+        """The seconds that one may take: ``hooks.timeout`` of the settings."""
         return self.settings.timeout
 
     @property
