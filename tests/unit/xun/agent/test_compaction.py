@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.runs import of
 from xun import Agent, AgentConfig, Hooks, ToolBox, tool_attr
-from xun.agent.compaction import CHANGED, DENIED, MARK, READ, SAID, find_cut, transcript
+from xun.agent.compaction import CHANGED, DENIED, MARK, READ, SAID, find_cut, summary_request, transcript
 from xun.agent.history import from_events, normalise
 from xun.errors import ContextOverflow, ModelError, ModelUnreachable, ToolError
 from xun.events import Compaction, Event, MessageCompleted, Notice, UsageUpdated
@@ -318,3 +318,57 @@ def test_where_the_kept_part_begins(shape, keep, begins):
 def test_a_transcript_fits_its_limit_and_images_count():
     assert len(transcript(history("uctct" * 40), 5000)) <= 5200
     assert estimate_tokens([Message("user", "look", (Image(b"x", "image/png"),))]) == 1001
+
+
+@pytest.mark.parametrize(("window", "kept"), [(None, 4), (100_000, 4), (1200, 2)])
+async def test_asked_for_a_quarter_is_kept_but_no_more_than_a_quarter_of_the_window(window, kept):
+    agent = agent_of(ScriptedModel([{"text": "notes"}], context_window=window))
+    agent.history = history("ua" * 10)
+    assert await agent.acompact() is not None
+    assert len(agent.history) == 1 + kept
+    agent.finalize()
+
+
+async def test_before_the_window_is_full_half_is_kept_and_after_a_refusal_a_quarter():
+    # A window that is large beside the history, so that only the part of the history counts.
+    turns = [{"text": "ok", "usage": {"input": 9500, "output": 1}}, {"text": "notes"}, {"text": "Done."}]
+    agent = agent_of(ScriptedModel(turns, context_window=10_000))
+    await turn(agent, "go")
+    agent.history = history("ua" * 10)
+    agent.measured = (20, 9500)
+    await turn(agent, "go on")
+    assert len(agent.history) == 1 + 8 + 2  # four turns of 200 are half of what there is with the new message
+    agent.finalize()
+    model = Full([{"text": "notes"}, {"text": "Done."}], room=1500)
+    agent = agent_of(model)
+    agent.history = history("ua" * 10)
+    await turn(agent, "go on")
+    assert model.refused and len(agent.history) == 1 + 4 + 2
+    agent.finalize()
+
+
+async def test_what_stays_long_after_a_compaction_is_not_summed_up_at_each_request():
+    turns = [{"text": "notes"}, *({"text": "ok", "usage": {"input": 1190, "output": 1}} for _ in range(3))]
+    model = ScriptedModel(turns, context_window=1200)
+    agent = agent_of(model)
+    agent.history = history("ua" * 10)
+    for _ in range(3):
+        await turn(agent, "go on")
+    assert [request.purpose for request in model.requests] == ["summary", "turn", "turn", "turn"]
+    agent.finalize()
+
+
+async def test_what_a_summary_costs_counts_as_the_runs_own():
+    turns = [{"text": "notes", "usage": {"input": 70, "output": 3}}, {"text": "ok", "usage": {"input": 8, "output": 1}}]
+    agent = agent_of(ScriptedModel(turns, context_window=1200))
+    agent.history = history("ua" * 10)
+    events = await turn(agent, "go on")
+    assert (agent.usage.input, agent.usage.output) == (78, 4)
+    assert [event.input for event in of(events, UsageUpdated)] == [70, 8]
+    agent.finalize()
+
+
+def test_the_request_for_a_summary_fits_half_of_the_window():
+    long = history("uct" * 40)
+    assert len(summary_request(long, "", 500).messages[1].text) < 1200
+    assert len(summary_request(long, "", None).messages[1].text) > 10_000
