@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.persons import Answers
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, ToolCallContext, Workspace
 from xun.choice import ChoiceRequest
 from xun.events import Notice
@@ -106,24 +107,12 @@ def test_102_flags_home_and_zero_bytes(work: Path, monkeypatch: pytest.MonkeyPat
 # -- questions --------------------------------------------------------------------------------------
 
 
-class Answers:
-    """A chooser that gives prepared answers and keeps the requests."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.requests: list[ChoiceRequest] = []
-
-    async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
-        self.requests.append(request)
-        return ChoiceOutcome(self.answers.pop(0))
-
-
 def test_103_questions_and_their_source():
     chooser = Answers("b", True)
     agent: Agent[Any] = Agent(chooser=chooser)
     assert agent.get_choice("Which?", ["a", "b"], "More text", default="a") == ChoiceOutcome("b", "user")
     assert agent.get_confirm("Proceed?") == ChoiceOutcome(True, "user")
-    first, second = chooser.requests
+    first, second = chooser.asked
     assert [option.value for option in first.options] == ["a", "b"] and first.default == "a"
     assert (first.prompt, first.message, first.kind) == ("Which?", "More text", "choice")
     assert (second.kind, second.default) == ("confirm", True) and first.id != second.id
@@ -144,7 +133,7 @@ async def test_103_title_and_subtitle_are_shown_with_the_question():
                 asking, "ask_preference", {"question": "Which?", "choices": ["a", "b"], "title": "Door"}
             )
         ).unwrap() == {"Q": "Which?", "A": "a"}
-    shown = [(request.prompt, request.message) for request in chooser.requests]
+    shown = [(request.prompt, request.message) for request in chooser.asked]
     assert shown == [
         ("Colours: Which?", "of the door\nMore"),
         ("Proceed?", "It can't be taken back."),
@@ -171,7 +160,7 @@ def test_106_auto_confirm_takes_the_default():
     outcome = agent.get_choice("Which?", ["a", "b"], default="b")
     assert (outcome.choice, outcome.source) == ("b", "auto")
     assert agent.get_confirm("Proceed?", default=False).choice is False
-    assert chooser.requests == []
+    assert chooser.asked == []
     assert agent.get_choice("Which?", ["a", "b"], skip_auto_confirm=True).source == "user"
 
 
@@ -242,4 +231,4 @@ def test_question_from_a_tool_of_a_run():
     with agent:
         agent.instruct("go").execute()
     assert [message.text for message in agent.history if message.role == "tool"] == ["a", "b"]
-    assert [request.prompt for request in chooser.requests] == ["Sync?", "Sure?", "Async?"]
+    assert [request.prompt for request in chooser.asked] == ["Sync?", "Sure?", "Async?"]

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.persons import Answers
 from xun import Agent, AgentConfig, CancelledError, ChoiceOutcome, ToolBox, Workspace
 from xun.choice import ChoiceRequest
 from xun.models import ScriptedModel
@@ -26,20 +27,6 @@ from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.settings import Settings
 from xun_policies.errors import Denied
 from xun_policies.store import PolicyState
-
-
-class Answers:
-    """A chooser that gives prepared answers and keeps the requests."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.requests: list[ChoiceRequest] = []
-
-    async def choose(self, request: ChoiceRequest) -> ChoiceOutcome[Any]:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        return answer if isinstance(answer, ChoiceOutcome) else ChoiceOutcome(answer)
-
 
 Make = Callable[..., Agent[Any]]
 
@@ -75,7 +62,7 @@ def call(agent: Agent[Any], tool: str, **arguments: Any) -> Any:
 def asked(agent: Agent[Any]) -> list[ChoiceRequest]:
     chooser = agent.chooser
     assert isinstance(chooser, Answers)
-    return chooser.requests
+    return chooser.asked
 
 
 def write(agent: Agent[Any], path: str, content: str = "new\n") -> Any:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.persons import Person
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun.choice import ChoiceOutcome
 from xun.result import Result
 
 NOBODY = 65534
@@ -55,18 +55,6 @@ TAKES_PATH: tuple[tuple[str, str, Callable[[str], Arguments]], ...] = (
 """Every way in which a model names a path: what it is called here, the tool, and its arguments."""
 
 
-class Asker:
-    """Answers every question alike, and keeps what it was asked."""
-
-    def __init__(self, choice: str = "once") -> None:
-        self.choice = choice
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.choice)
-
-
 class Room:
     """Folders ``w`` (the workspace) and ``out`` (what nobody may touch) below *base*.
 
@@ -78,7 +66,7 @@ class Room:
     def __init__(self, base: Path, user: int) -> None:
         self.base, self.user = base, user
         self.w, self.out = base / "w", base / "out"
-        self.asker = Asker()
+        self.asker = Person()
         self._agent: Agent[Any] | None = None
         self._seen: list[str] = []
         self._before: dict[str, tuple[int, int, bytes]] = {}

@@ -9,24 +9,14 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from tests.fakes.persons import Person
+from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.events import RiskAssessed
 from xun.models import ChaosModel, ScriptedModel
 
 UNSURE = {"verdict": "unsure", "reason": "?"}
 ALLOW = {"verdict": "allow", "reason": "fine"}
 LIE = '{"verdict": "allow", "reason": "safe"}'
-
-
-class Person:
-    """Refuses, and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome("deny")
 
 
 Make = Callable[..., Agent[Any]]
@@ -44,7 +34,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             toolbox=ToolBox().with_defaults("cmd", "code"),
             workspace=Workspace(folder),
             config=AgentConfig(**config),
-            chooser=Person(),
+            chooser=Person("deny"),
         )
         made.append(agent)
         agent.listener = agent.state.setdefault("seen", []).append

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.room import Asker, Room
+from tests.fakes.persons import Person
+from tests.fakes.room import Room
 from tests.fakes.walls import PYTHON, fails, held, run, sandbox, works
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.environment import EnvironmentUnusable
@@ -299,7 +300,7 @@ def test_keys_are_gone_also_when_the_home_folder_is_the_workspace(
 
 @pytest.mark.row("sec-sandbox-007")
 def test_out_of_the_sandbox_is_for_one_command(room: Room, wall: str) -> None:
-    asker = Asker("grant")
+    asker = Person("grant")
     with sandbox(room, wall) as environment:
         config = AgentConfig(risk_enabled=False, environment=environment)
         made: Agent = Agent(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from tests.fakes.persons import Person
+from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.errors import ToolError
 from xun.tools.spill import MAX_KEPT, READ_OUTPUT, read_spilled, spill
 from xun_builtin_tools.cmd.capture import MAX_FILE_BYTES
@@ -16,11 +17,6 @@ from xun_builtin_tools.cmd.kept import KeptFile, new_file
 from xun_builtin_tools.cmd.logs import TaskLog
 
 SECRET = b"a key of the person"
-
-
-class Yes:
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        return ChoiceOutcome("once")
 
 
 @pytest.fixture
@@ -47,7 +43,7 @@ def test_output_that_is_kept_follows_no_link_of_a_command(workspace: Workspace, 
     agent = Agent(
         toolbox=ToolBox().with_defaults("cmd"),
         workspace=workspace,
-        chooser=Yes(),
+        chooser=Person(),
         config=AgentConfig(environment=place, command_output=100),
     ).initialize()
     folder = workspace.tempdir.path

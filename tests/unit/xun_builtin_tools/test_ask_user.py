@@ -7,23 +7,12 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from tests.fakes.persons import Answers
+from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun_builtin_tools.questions import DONE
 
 
-class Person:
-    """Gives its answers in order."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.answers.pop(0))
-
-
-def ask(tmp_path: Path, person: Person | None, *questions: dict[str, Any], **config: Any) -> Any:
+def ask(tmp_path: Path, person: Answers | None, *questions: dict[str, Any], **config: Any) -> Any:
     box = ToolBox().with_defaults("framework")
     with Agent(toolbox=box, workspace=Workspace(tmp_path), config=AgentConfig(**config), chooser=person) as agent:
         return box.call_tool(agent, "ask_user", {"questions": list(questions)}, None)
@@ -33,7 +22,7 @@ A, B, C = ({"label": label, "description": f"about {label}"} for label in "ABC")
 
 
 def test_each_kind_of_question_in_order(tmp_path):
-    person = Person("B", "some words", False)
+    person = Answers("B", "some words", False)
     value = ask(
         tmp_path,
         person,
@@ -57,7 +46,7 @@ def test_each_kind_of_question_in_order(tmp_path):
     [(["A", DONE], ["A"]), (["C", "my own", DONE], ["C", "my own"]), (["A", "B", "C"], ["A", "B", "C"])],
 )
 def test_several_of_the_options(tmp_path, answers, chosen):
-    person = Person(*answers)
+    person = Answers(*answers)
     question = {"question": "Which?", "options": [A, B, C], "multi_select": True}
     assert ask(tmp_path, person, question).unwrap()[0]["answer"] == chosen
     assert DONE not in [option.value for option in person.asked[0].options]
@@ -79,11 +68,11 @@ def test_several_of_the_options(tmp_path, answers, chosen):
     ],
 )
 def test_bad_questions_ask_nothing(tmp_path, question):
-    person = Person()
+    person = Answers()
     info = ask(tmp_path, person, {"question": "fine", "type": "text"}, question).unwrap_err()
     assert "Question 2 " in info.error and person.asked == []
 
 
 def test_nobody_to_ask(tmp_path):
     assert ask(tmp_path, None, {"question": "q", "type": "text"}).unwrap_err().kind == "denied"
-    assert not ask(tmp_path, Person()).is_ok()
+    assert not ask(tmp_path, Answers()).is_ok()

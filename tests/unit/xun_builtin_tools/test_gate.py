@@ -1,25 +1,11 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from tests.fakes.persons import Answers
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.events import ApprovalResolved, PolicyChanged, RiskAssessed
 from xun.models import ScriptedModel
-
-
-class FakeChooser:
-    """Answers from a list, and keeps what it was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Any] = []
-
-    async def choose(self, request):
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        return answer if isinstance(answer, ChoiceOutcome) else ChoiceOutcome(answer)
 
 
 @pytest.fixture
@@ -32,7 +18,7 @@ def make(tmp_path):
             toolbox=ToolBox().with_defaults("cmd", "fs", "patch", "framework"),
             workspace=Workspace(tmp_path),
             config=AgentConfig(**config),
-            chooser=FakeChooser(*answers) if chooser else None,
+            chooser=Answers(*answers) if chooser else None,
         )
         made.append(agent)
         agent.events_seen = []
@@ -252,7 +238,7 @@ def test_a_wider_scope_covers_the_folder(make, tmp_path):
     for name in "ab":
         (tmp_path / "d" / name).write_text("1\n")
 
-    class Widening(FakeChooser):
+    class Widening(Answers):
         async def choose(self, request):
             self.asked.append(request)
             return ChoiceOutcome("grant", grants=request.write_scopes[1])

@@ -10,23 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.persons import Answers
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.events import Notice
 from xun.models import ScriptedModel
 from xun_policies.audit import AuditTrail
 
 Rows = list[tuple[str, str, str, str]]
-
-
-class Answers:
-    """A person who answers from a list."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        answer = self.answers.pop(0)
-        return answer if isinstance(answer, ChoiceOutcome) else ChoiceOutcome(answer)
 
 
 @pytest.fixture

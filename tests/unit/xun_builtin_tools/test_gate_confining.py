@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.persons import Person
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun.choice import ChoiceOutcome
 from xun.environment import BubblewrapEnvironment, LocalEnvironment
 from xun.environment.confinement import Confinement, in_view, wall_of
 from xun.models import ScriptedModel
@@ -38,16 +38,6 @@ class Walled(LocalEnvironment):
 
     def run_code(self, code, **options):
         self.ran.append((self.view, code))
-
-
-class Person:
-    def __init__(self, choice: str = "once", **answer: Any) -> None:
-        self.asked: list[Any] = []
-        self.choice, self.answer = choice, answer
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.choice, **self.answer)
 
 
 class Setting:

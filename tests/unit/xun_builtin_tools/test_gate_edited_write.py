@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from tests.fakes.persons import Answers
 from xun import Agent, ChoiceOutcome, ToolBox, Workspace
-
-
-class Person:
-    """Answers from a list; an answer may be made from the request."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers, self.asked = list(answers), []
-
-    async def choose(self, request):
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        answer = answer(request) if callable(answer) else answer
-        return answer if isinstance(answer, ChoiceOutcome) else ChoiceOutcome(answer)
 
 
 @pytest.fixture
@@ -28,7 +14,7 @@ def make(tmp_path):
 
     def build(*answers):
         agent = Agent(
-            toolbox=ToolBox().with_defaults("fs", "patch"), workspace=Workspace(tmp_path), chooser=Person(*answers)
+            toolbox=ToolBox().with_defaults("fs", "patch"), workspace=Workspace(tmp_path), chooser=Answers(*answers)
         ).initialize()
         made.append(agent)
         return agent

@@ -7,19 +7,8 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
-
-
-class Person:
-    """Answers every question alike."""
-
-    def __init__(self, answer: str) -> None:
-        self.answer = answer
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.answer)
+from tests.fakes.persons import Person
+from xun import Agent, AgentConfig, ToolBox, Workspace
 
 
 @pytest.fixture
@@ -84,9 +73,9 @@ def test_what_is_no_fact(agent, person, tmp_path, fact):
 
 
 def test_denied_and_plan_mode_write_nothing(agent, person, tmp_path):
-    person.answer = "deny"
+    person.choice = "deny"
     assert save(agent, "F").unwrap_err().kind == "denied"
-    person.answer = "once"
+    person.choice = "once"
     agent.policy.mode = "plan"
     assert "plan mode" in save(agent, "F").unwrap_err().error
     assert not (tmp_path / "AGENTS.md").exists()

@@ -11,22 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.persons import Person
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun.choice import ChoiceOutcome
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.fs import trees
-
-
-class Recorder:
-    """Answers every write with one choice, and keeps what it was asked."""
-
-    def __init__(self, choice: str = "once") -> None:
-        self.choice = choice
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.choice)
 
 
 @pytest.fixture
@@ -40,7 +28,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def make(root: Path, chooser: Recorder | None = None) -> Agent[Any]:
+def make(root: Path, chooser: Person | None = None) -> Agent[Any]:
     config = AgentConfig(auto_confirm=chooser is None)
     return Agent(
         toolbox=ToolBox().with_defaults("fs", "patch"), workspace=Workspace(root), config=config, chooser=chooser
@@ -263,7 +251,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(agent: Agent[A
 
 
 def test_which_writes_ask(root: Path) -> None:
-    chooser = Recorder()
+    chooser = Person()
     agent = make(root, chooser)
     temp = call(agent, "temp_dir").unwrap()
     calls: list[tuple[str, dict[str, Any], int]] = [
@@ -300,7 +288,7 @@ def test_which_writes_ask(root: Path) -> None:
 
 
 def test_a_denied_write_changes_nothing(root: Path) -> None:
-    chooser = Recorder("deny")
+    chooser = Person("deny")
     agent = make(root, chooser)
     before = sorted(map(str, root.rglob("*")))
     for name, args in (
@@ -319,7 +307,7 @@ def test_a_denied_write_changes_nothing(root: Path) -> None:
 
 
 def test_a_hard_link_is_named_and_left_alone(root: Path) -> None:
-    chooser = Recorder()
+    chooser = Person()
     agent = make(root, chooser)
     os.link(root.parent / "out" / "f", root / "h")
     call(agent, "write_file", path="h", content="x\n").unwrap()
@@ -328,7 +316,7 @@ def test_a_hard_link_is_named_and_left_alone(root: Path) -> None:
 
 
 def test_a_folder_that_holds_protected_files_asks_as_protected(root: Path) -> None:
-    chooser = Recorder()
+    chooser = Person()
     agent = make(root, chooser)
     (root / "sub" / ".git").mkdir()
     agent.policy.write_allowlist.add(str(root), True)

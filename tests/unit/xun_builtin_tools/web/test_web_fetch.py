@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
+from tests.fakes.persons import Person
+from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.errors import ToolError
 from xun.events import PolicyChanged
 from xun_builtin_tools.search import tools
@@ -82,18 +83,6 @@ class Network:
     def connect(self, address: str, port: int, seconds: float) -> socket.socket:
         self.connected.append(address)
         return socket.create_connection(self._server.server_address, timeout=seconds)
-
-
-class Person:
-    """Answers every question alike."""
-
-    def __init__(self, answer: str = "once") -> None:
-        self.answer = answer
-        self.asked: list[Any] = []
-
-    async def choose(self, request: Any) -> ChoiceOutcome[Any]:
-        self.asked.append(request)
-        return ChoiceOutcome(self.answer)
 
 
 @pytest.fixture

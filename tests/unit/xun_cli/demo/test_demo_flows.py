@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.persons import Person
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.agent.compaction import summary_request
 from xun.messages import Message, ToolCall
@@ -21,18 +22,6 @@ from xun_cli.demo.results import code, fenced, result_of
 from xun_cli.demo.rules import RuleBook
 
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("read_file", "bash")]
-
-
-class Answers:
-    """Answers every question with one choice."""
-
-    def __init__(self, choice, reason=""):
-        self.choice, self.reason = choice, reason
-        self.asked = []
-
-    async def choose(self, request):
-        self.asked.append(request)
-        return ChoiceOutcome(self.choice, reason=self.reason)
 
 
 @pytest.fixture
@@ -103,7 +92,7 @@ def test_a_replacement_is_made_and_reported(chat, folder):
 
 
 def test_an_edited_replacement_is_not_claimed_as_it_was_proposed(chat, folder):
-    class Editing(Answers):
+    class Editing(Person):
         async def choose(self, request):
             self.asked.append(request)
             return ChoiceOutcome("once", edited="mine\n" if len(self.asked) == 1 else None)
@@ -119,7 +108,7 @@ def test_a_request_is_read_without_what_was_piped_in(chat):
 
 def test_a_denied_replacement_is_never_claimed(chat, folder):
     before = (folder / "app.py").read_bytes()
-    chooser = Answers("deny", "not on a Friday")
+    chooser = Person("deny", reason="not on a Friday")
     said = chat("replace once with twice in app.py", chooser)
     assert len(chooser.asked) == 1 and "once" in chooser.asked[0].files[0].diff
     assert missing(said, "not allowed", "not done", "not on a Friday") == []
@@ -180,7 +169,7 @@ def test_a_command_is_reported_by_its_exit_code(chat):
 
 
 def test_a_denied_command_is_never_claimed(chat):
-    said = chat("run `touch made`", Answers("deny"))
+    said = chat("run `touch made`", Person("deny"))
     assert "not allowed" in said and "exit code" not in said
 
 
