@@ -81,6 +81,9 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
         self.lent = False
         """Something else has the terminal: nothing is drawn."""
         self.face = Face(self, options, settings, carried, clock=clock)
+        self._make_parts(settings, carried, clock)
+
+    def _make_parts(self, settings: Settings, carried: Carried, clock: Callable[[], float]) -> None:
         face = self.face
         self.transcript = ScrollArea(
             self.painter,
