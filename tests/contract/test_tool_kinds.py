@@ -12,46 +12,14 @@ import pytest
 from pydantic import BaseModel
 
 from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.given_schema import SEARCH, call, given, refused, search
 from tests.fakes.runs import calls, of, scripted, stream, tool_texts
-from xun import Agent, Result, ToolBox, ToolCallContext, ToolCallFormatError, tool_attr
+from xun import Agent, ToolBox, ToolCallContext, ToolCallFormatError, tool_attr
 from xun.events import ToolOutput as Progress
 from xun.tools import StatefulTool
 from xun.tools.function import Function
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.settings import Settings
-
-SEARCH = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "What to look for."},
-        "limit": {"type": "integer", "minimum": 1},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "place": {"$ref": "#/definitions/place"},
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-    "definitions": {"place": {"enum": ["web", "files"]}},
-}
-
-
-def search(query: str, limit: int = 3, tags: list[str] | None = None, place: str = "web", key: str = "none") -> str:
-    return f"{query} {limit} {tags} {place} {key}"
-
-
-def call(tool: Any, arguments: dict[str, Any] | str, name: str | None = None) -> Result[Any, Any]:
-    box = ToolBox(tool)
-    return box.call_tool(Agent(), name or box.list_tools()[0].name, arguments)
-
-
-def refused(tool: Any, arguments: dict[str, Any] | str) -> str:
-    with pytest.raises(ToolCallFormatError) as caught:
-        call(tool, arguments)
-    return str(caught.value)
-
-
-def given(**attr: Any) -> Function:
-    return Function.from_schema("search", "Look it up.", SEARCH, search, **attr)
-
 
 # -- row 8: any object -------------------------------------------------------------------------
 

@@ -9,44 +9,12 @@ from typing import Any
 
 import pytest
 
-from xun import Agent, Result, ToolBox, ToolCallContext, ToolCallFormatError
+from tests.fakes.given_schema import SEARCH, call, given, refused, search
+from xun import Agent, ToolBox, ToolCallContext
 from xun.tools.function import Function
 from xun.tools.registry import ToolRegistry
 
-SEARCH = {
-    "type": "object",
-    "properties": {
-        "query": {"type": "string", "description": "What to look for."},
-        "limit": {"type": "integer", "minimum": 1},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "place": {"$ref": "#/definitions/place"},
-    },
-    "required": ["query"],
-    "additionalProperties": False,
-    "definitions": {"place": {"enum": ["web", "files"]}},
-}
-
-
-def search(query: str, limit: int = 3, tags: list[str] | None = None, place: str = "web", key: str = "none") -> str:
-    return f"{query} {limit} {tags} {place} {key}"
-
-
-def call(tool: Any, arguments: dict[str, Any] | str, name: str | None = None) -> Result[Any, Any]:
-    box = ToolBox(tool)
-    return box.call_tool(Agent(), name or box.list_tools()[0].name, arguments)
-
-
-def refused(tool: Any, arguments: dict[str, Any] | str) -> str:
-    with pytest.raises(ToolCallFormatError) as caught:
-        call(tool, arguments)
-    return str(caught.value)
-
-
 # -- row 9: a schema that was given ------------------------------------------------------------
-
-
-def given(**attr: Any) -> Function:
-    return Function.from_schema("search", "Look it up.", SEARCH, search, **attr)
 
 
 def test_row_09_given_schema_is_shown_as_it_is():
