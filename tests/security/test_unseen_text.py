@@ -9,7 +9,7 @@ import pytest
 from xun import Agent, ToolBox, Workspace
 from xun.agent.compaction import summary_request
 from xun.agent.history import normalise
-from xun.mcp.tools import _legible
+from xun.mcp.listing import repaired
 from xun.messages import Message, ToolCall
 from xun.models import ScriptedModel
 from xun.unseen import noted, without_unseen
@@ -96,4 +96,4 @@ def test_a_summary_and_the_texts_of_a_server_lose_them() -> None:
     request = summary_request([Message("user", f"a{tags('evil')}b")], "", None)
     assert tags("e") not in request.messages[-1].text
     schema = {"properties": {"p": {"description": f"a{tags('x')}", "enum": [tags("x")]}}}
-    assert _legible(schema) == {"properties": {"p": {"description": "a", "enum": [tags("x")]}}}
+    assert repaired(schema)["properties"] == {"p": {"description": "a", "enum": [tags("x")]}}

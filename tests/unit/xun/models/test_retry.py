@@ -203,3 +203,23 @@ async def test_a_script_loses_no_turn_to_faults():
     assert [type(event) for event in events[:4]] == [Retrying, TextDelta, TextDelta, Retrying]
     events, _, _ = await run(model)
     assert events[-1].text == "three"
+
+
+@pytest.mark.parametrize(("asked", "chance", "waited"), [(2, 0.0, 2.0), (2, 1.0, 2.4), (30, 1.0, 31.0)])
+async def test_not_all_who_were_told_the_same_time_come_back_at_once(asked, chance, waited):
+    assert RetryPolicy().wait(1, asked, chance) == pytest.approx(waited)
+
+
+async def test_the_longest_wait_that_may_be_asked_for_is_still_kept():
+    limit = RetryPolicy().longest_asked
+    _, waits, error = await run(Failing(ModelRateLimited("slow", status=429, retry_after=limit)), chance=0.0)
+    assert error is None and waits == [limit]
+
+
+async def test_patience_is_over_once_it_is_used_up_and_what_a_server_asks_for_does_not_use_it():
+    policy = RetryPolicy(attempts=9, first=1.0, jitter=0.0, patience=3.0)
+    _, waits, error = await run(Failing(*[server_error() for _ in range(9)]), policy)
+    assert error is not None and waits == [1.0, 2.0]
+    slow = ModelRateLimited("slow", status=429, retry_after=50)
+    _, waits, error = await run(Failing(slow, slow, server_error()), policy)
+    assert error is None and waits == [50, 50, 4.0]
