@@ -10,11 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xun._serialize import finite, to_jsonable
-from xun.events import TYPES, Event
+from xun.events import TYPES, Event, ToolCompleted
 from xun_cli.session.envelope import VERSION, Envelope
 
 HIDDEN = "***"
 """What stands in a record for a key of the person's own."""
+
+LONGEST_RESULT = 1_000_000
+"""Characters of a record from which on a result is kept only as the model got it: a server may send 60 MB."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_PLAIN = re.compile("[^ -~]+")
@@ -60,10 +63,17 @@ def _plain(value: Any) -> Any:
 def to_bytes(envelope: Envelope, hidden: Iterable[str] = ()) -> bytes:
     """Return the record of *envelope* with its newline, and with ``***`` for each of the texts *hidden*."""
     line = to_line(envelope.to_json())
+    if len(line) > LONGEST_RESULT and _said_shorter(envelope.event):
+        line = to_line({**envelope.to_json(), "result": None})
     found = [secret for secret in hidden if json.dumps(secret, ensure_ascii=False)[1:-1] in line]
     if found:
         line = to_line(_hidden(json.loads(line), found))
     return line.encode("utf-8") + b"\n"
+
+
+def _said_shorter(event: Event) -> bool:
+    """Tell whether *event* holds, beside a whole result, the part of it that the model got."""
+    return isinstance(event, ToolCompleted) and event.ok and len(event.content) < LONGEST_RESULT
 
 
 _STRUCTURE = frozenset(
