@@ -8,7 +8,7 @@ from xun_cli.commands.registry import CommandContext, SlashCommand
 
 _WORDS = {
     "default": "the terminal's own colours",
-    "light-safe": "no yellow or cyan, which vanish on a light background",
+    "light-safe": "no yellow, cyan or green, which vanish on a light background",
     "high-contrast": "nothing faint; weight instead of hue",
     "mono": "no colour, only weight and reverse",
 }

@@ -48,9 +48,29 @@ def test_no_theme_has_a_background_and_mono_has_no_colour() -> None:
             if name == "mono":
                 assert not re.search(r"\x1b\[[\d;]*(3[0-7]|9[0-7])", text)
             if name == "light-safe":
-                assert not re.search(r"\x1b\[[\d;]*(3[367]|9\d)m", text) or word in ("ansibrightblack", "italic")
+                assert not re.search(r"\x1b\[[\d;]*(3[2367]|9\d)m", text) or word in ("ansibrightblack", "italic")
             if name == "high-contrast":
                 assert not re.search(r"\x1b\[[\d;]*(2|90)m", text) or word not in ("dim", "ansibrightblack")
+
+
+PALETTES = {
+    "xterm": {"ansired": 0xCD0000, "ansimagenta": 0xCD00CD, "ansiblue": 0x0000EE, "ansigreen": 0x00CD00},
+    "VS Code": {"ansired": 0xCD3131, "ansimagenta": 0xBC05BC, "ansiblue": 0x0451A5, "ansigreen": 0x00BC00},
+}
+"""What two widely used terminals show on white."""
+
+
+def contrast_on_white(color: int) -> float:
+    """Return the contrast ratio as WCAG 2 defines it."""
+    parts = [(color >> shift & 255) / 255 for shift in (16, 8, 0)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+
+
+@pytest.mark.parametrize("word", ["ansigreen", "ansicyan", "ansiyellow", "ansired", "ansiblue", "ansimagenta"])
+def test_light_safe_is_read_on_white(word: str) -> None:
+    for palette in PALETTES.values():
+        assert contrast_on_white(palette[themed(word, THEMES["light-safe"])]) >= 4.5
 
 
 def test_a_light_background_that_the_terminal_tells_of() -> None:
