@@ -86,7 +86,7 @@ def wait_for_guard() -> None:
     """Wait past the guard against stray keys, as a person who reads the question does."""
     import time
 
-    time.sleep(1.4)
+    time.sleep(0.8)
 
 
 def wait_until(condition, seconds: float = 30.0) -> None:
