@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from xun.agent.agent import Agent
@@ -47,22 +47,30 @@ def tools(agent_getter: AgentGetter | None, max_depth: int) -> list[Callable[...
             raise ToolError(f"names has {len(names)} entries for {len(tasks)} tasks; give one for each, or none.")
         wanted: list[str | None] = list(names) if names else [None] * len(tasks)
 
-        room = asyncio.Semaphore(MAX_RUNNING)
-
         async def one(index: int) -> Result[Any, ErrorInfo]:
-            async with room:  # first come, first served: a call that goes on later finds each at its place again
-                child = make(ctx, wanted[index])
-                return await run_child(ctx.agent, child, tasks[index], ctx.value)
+            child = make(ctx, wanted[index])
+            return await run_child(ctx.agent, child, tasks[index], ctx.value)
 
-        results = await asyncio.gather(*(_put_off(except_safe(one), index) for index in range(len(tasks))))
-        for result in results:
-            # All of them were let through to their ends first, so that none works twice.
-            if isinstance(result, Suspend):
-                raise result
-        return [result.to_json() for result in results if isinstance(result, Result)]
+        return [result.to_json() for result in await _side_by_side(one, len(tasks))]
 
     background = Background(make)
     return [agent_run, agent_run_parallel, *background.tools()]
+
+
+async def _side_by_side(one: Callable[[int], Awaitable[Result[Any, ErrorInfo]]], count: int) -> list[Result[Any, Any]]:
+    # First come, first served: a call that goes on later finds each sub-agent at its place again.
+    room = asyncio.Semaphore(MAX_RUNNING)
+
+    async def when_free(index: int) -> Result[Any, ErrorInfo]:
+        async with room:
+            return await one(index)
+
+    results = await asyncio.gather(*(_put_off(except_safe(when_free), index) for index in range(count)))
+    for result in results:
+        # All of them were let through to their ends first, so that none works twice.
+        if isinstance(result, Suspend):
+            raise result
+    return [result for result in results if isinstance(result, Result)]
 
 
 async def _put_off(one: Callable[[int], Any], index: int) -> Result[Any, Any] | Suspend:

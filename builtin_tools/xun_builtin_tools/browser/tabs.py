@@ -202,22 +202,6 @@ def _follow(tab: Tab, reach: Reach) -> None:
 
     page, logs = tab.page, tab.logs
 
-    def console(message: ConsoleMessage) -> None:
-        tab.messages += 1
-        if tab.messages > MAX_MESSAGES:
-            page.remove_listener("console", console)
-            said = f"The page wrote more than {MAX_MESSAGES} messages; the next are heard when it is loaded anew."
-            logs["console"].append({"type": "note", "text": said, "at": ""})
-            return
-        place = message.location
-        logs["console"].append(
-            {
-                "type": message.type,
-                "text": message.text[:_MAX_TEXT],
-                "at": f"{place.get('url', '')[:300]}:{place.get('lineNumber', 0) + 1}",
-            }
-        )
-
     def answered(response: Response) -> None:
         request = response.request
         logs["network"].append(_request(request) | {"status": response.status})
@@ -237,8 +221,7 @@ def _follow(tab: Tab, reach: Reach) -> None:
         with contextlib.suppress(Error):
             await (box.accept() if box.type == "beforeunload" else box.dismiss())
 
-    tab.listen = lambda: page.on("console", console)
-    tab.listen()
+    _hear(tab)
     page.on("download", lambda file: reach.refuse(file.url, _DOWNLOAD))
     page.on("pageerror", lambda error: logs["errors"].append({"text": str(error)[:_MAX_TEXT]}))
     page.on("response", answered)
@@ -248,3 +231,26 @@ def _follow(tab: Tab, reach: Reach) -> None:
 
 def _request(request: Request) -> dict[str, Any]:
     return {"method": request.method, "url": request.url[:500], "type": request.resource_type}
+
+
+def _hear(tab: Tab) -> None:
+    """Keep what the page of *tab* writes to its console, as long as that is not too much."""
+
+    def console(message: ConsoleMessage) -> None:
+        tab.messages += 1
+        if tab.messages > MAX_MESSAGES:
+            tab.page.remove_listener("console", console)
+            said = f"The page wrote more than {MAX_MESSAGES} messages; the next are heard when it is loaded anew."
+            tab.logs["console"].append({"type": "note", "text": said, "at": ""})
+            return
+        place = message.location
+        tab.logs["console"].append(
+            {
+                "type": message.type,
+                "text": message.text[:_MAX_TEXT],
+                "at": f"{place.get('url', '')[:300]}:{place.get('lineNumber', 0) + 1}",
+            }
+        )
+
+    tab.listen = lambda: tab.page.on("console", console)
+    tab.listen()
