@@ -217,18 +217,23 @@ async def test_closing_ends_what_runs(make, tmp_path):
 
 async def test_a_full_disk_is_said_once_and_later_records_are_tried_again(make, tmp_path):
     class FullForAWhile(SessionStore):
-        refusing = False
+        refusing, flushed = False, 0
 
         def append(self, envelope):
             if self.refusing:
                 raise SessionError("the disk is full")
             super().append(envelope)
 
+        def flush(self):
+            self.flushed += 1
+            super().flush()
+
     places = Places(tmp_path / "c", tmp_path / "d", tmp_path / "s", tmp_path / "k")
     plain = SessionStore.create(places, tmp_path)
     store = FullForAWhile(plain.path, plain.id)
     session = make([{"text": "one"}, {"text": "two"}], store=store)
     await ask(session, "a")
+    assert store.flushed == 1, "a finished turn is on the disk"
     store.refusing = True
     await ask(session, "b")
     warnings = [e.event.text for e in session.history() if e.event.type == "notice"]
@@ -237,4 +242,9 @@ async def test_a_full_disk_is_said_once_and_later_records_are_tried_again(make, 
     await session.run_shell("echo back")
     kept = [envelope.event.type for envelope in read_session(store.path).envelopes]
     assert "context.added" in kept
+    store.refusing = True
+    await session.run_shell("echo again")
+    warnings = [e.event.text for e in session.history() if e.event.type == "notice"]
+    assert warnings == ["the disk is full"] * 2, "the next trouble is told too"
+    store.refusing = False
     await session.close()
