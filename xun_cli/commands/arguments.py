@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def file_argument(folder: Path, given: str) -> Path:
     """
     if "\0" in given or any("\ud800" <= char <= "\udfff" for char in given):
         raise BadArguments(f"No file can be called {given!r}.")
-    return folder / Path(given).expanduser()
+    # Unlike that of Path, this one leaves a name as it is whose ~ is nobody's.
+    return folder / os.path.expanduser(given)
 
 
 def number(text: str, what: str, *, least: int = 1, most: int = 10_000) -> int:
