@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from xun_cli.commands.arguments import BadArguments, file_argument, words
@@ -53,7 +54,7 @@ def _complete(ctx: CommandContext, typed: str) -> list[str]:
     from xun_cli.attachments import ENDINGS
 
     head, _, last = typed.rpartition("/")
-    folder = Path(ctx.session.cwd) / Path(head or ("/" if typed.startswith("/") else ".")).expanduser()
+    folder = Path(ctx.session.cwd) / os.path.expanduser(head or ("/" if typed.startswith("/") else "."))
     try:
         entries = sorted(folder.iterdir())
     except OSError:
