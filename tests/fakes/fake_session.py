@@ -18,6 +18,8 @@ from xun.choice import ChoiceOutcome, ChoiceRequest
 from xun.events import Event, Notice, PolicyChanged
 from xun.messages import Image, Message, Usage
 from xun.tools.toolbox import ToolBox
+from xun_cli.commands.output import CommandResult
+from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.places import Places
 from xun_cli.session.envelope import Envelope
 from xun_policies.store import PolicyState
@@ -135,3 +137,13 @@ class FakeSession:
 def places(base: Path) -> Places:
     """Return places below *base*, as XUN_HOME would."""
     return Places.from_environment({"XUN_HOME": str(base)})
+
+
+async def run(ctx: CommandContext, line: str) -> CommandResult:
+    """Run a slash command of xun's own."""
+    return await default_registry().run(ctx, line)
+
+
+async def shown(ctx: CommandContext, line: str) -> str:
+    """Run a slash command and return what it shows, as plain text."""
+    return "\n".join(output.plain() for output in (await run(ctx, line)).outputs)

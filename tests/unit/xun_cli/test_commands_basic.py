@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.fake_session import FakeSession, places, run, shown
 from xun.events import MessageCompleted, SessionStarted, TurnStarted, UsageUpdated
 from xun.messages import Message, Usage
 from xun_cli.commands.output import CommandResult, Output, table
@@ -33,15 +33,6 @@ def session(tmp_path: Path) -> FakeSession:
 @pytest.fixture
 def ctx(session: FakeSession, tmp_path: Path) -> CommandContext:
     return CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
-
-
-async def run(ctx: CommandContext, line: str) -> CommandResult:
-    return await default_registry().run(ctx, line)
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    result = await run(ctx, line)
-    return "\n".join(output.plain() for output in result.outputs)
 
 
 # -- registry ---------------------------------------------------------------------------------

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.fake_session import FakeSession, places, run, shown
 from tests.fakes.hostile_git import git
 from xun.events import ApprovalResolved, ContextAdded, ToolStarted
 from xun.tools.context import CallScope
 from xun.tools.running import run_sync
 from xun_builtin_tools.diffs import unified
 from xun_cli.commands.changes import invert
-from xun_cli.commands.output import CommandResult
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.settings import Settings
 
@@ -44,14 +43,6 @@ def call(session: FakeSession, name: str, turn: int, **arguments: Any) -> None:
     tool, prepared = agent.toolbox.prepare(agent, name, arguments, None, scope=scope)
     result = run_sync(tool, prepared)
     assert result.is_ok(), result.value
-
-
-async def run(ctx: CommandContext, line: str) -> CommandResult:
-    return await default_registry().run(ctx, line)
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    return "\n".join(output.plain() for output in (await run(ctx, line)).outputs)
 
 
 async def test_undo_previews_asks_and_restores(ctx: CommandContext, session: FakeSession) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.fake_session import run, shown
 from tests.unit.xun_cli.session.test_rewinding import THREE, ask, make
 from xun.choice import ChoiceOutcome
 from xun.events import (
@@ -19,7 +20,6 @@ from xun.events import (
     ToolStarted,
 )
 from xun.messages import Image
-from xun_cli.commands.output import CommandResult
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.places import Places
 from xun_cli.session.listing import list_sessions
@@ -58,14 +58,6 @@ def answering(session: Session, *choices: Any) -> list[ApprovalRequested]:
 
     session.subscribe(take)
     return asked
-
-
-async def run(ctx: CommandContext, line: str) -> CommandResult:
-    return await default_registry().run(ctx, line)
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    return "\n".join(output.plain() for output in (await run(ctx, line)).outputs)
 
 
 async def test_compact_says_what_it_saved(ctx):

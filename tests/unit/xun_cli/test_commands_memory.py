@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.fake_session import FakeSession
+from tests.fakes.fake_session import FakeSession, run
 from xun_cli.commands.output import FileEdit
-from xun_cli.commands.registry import CommandContext, default_registry
+from xun_cli.commands.registry import CommandContext
 from xun_cli.places import Places
 from xun_cli.settings import Settings
 
@@ -20,10 +20,6 @@ def ctx(tmp_path: Path) -> CommandContext:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     return CommandContext(FakeSession(project), Places.from_environment(), Settings(), width=100)  # type: ignore[arg-type]
-
-
-async def run(ctx: CommandContext, line: str) -> Any:
-    return await default_registry().run(ctx, line)
 
 
 async def opened(ctx: CommandContext, line: str = "/memory edit") -> FileEdit:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.fake_session import FakeSession, places
+from tests.fakes.fake_session import FakeSession, places, shown
 from xun.errors import ToolError
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.commands.tools import read_arguments
@@ -39,11 +39,6 @@ def session(tmp_path: Path) -> FakeSession:
 @pytest.fixture
 def ctx(session: FakeSession, tmp_path: Path) -> CommandContext:
     return CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    result = await default_registry().run(ctx, line)
-    return "\n".join(output.plain() for output in result.outputs)
 
 
 async def test_model_shows_and_switches(ctx: CommandContext, session: FakeSession) -> None:

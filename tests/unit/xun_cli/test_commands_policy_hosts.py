@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.fake_session import FakeSession, places
-from xun_cli.commands.output import CommandResult
+from tests.fakes.fake_session import FakeSession, places, run, shown
 from xun_cli.commands.policy import complete
 from xun_cli.commands.policy_hosts import place_of
-from xun_cli.commands.registry import CommandContext, default_registry
+from xun_cli.commands.registry import CommandContext
 from xun_cli.settings import Settings
 from xun_policies.audit import AuditTrail
 from xun_policies.store import DecisionRecord, PolicyState
@@ -27,14 +26,6 @@ def session(tmp_path: Path) -> FakeSession:
 @pytest.fixture
 def ctx(session: FakeSession, tmp_path: Path) -> CommandContext:
     return CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
-
-
-async def run(ctx: CommandContext, line: str) -> CommandResult:
-    return await default_registry().run(ctx, line)
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    return "\n".join(output.plain() for output in (await run(ctx, line)).outputs)
 
 
 @pytest.mark.parametrize(

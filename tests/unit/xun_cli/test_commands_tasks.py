@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.fake_session import places
+from tests.fakes.fake_session import places, shown
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun_cli.commands.registry import CommandContext, default_registry
 from xun_cli.settings import Settings
@@ -30,11 +30,6 @@ def agent(tmp_path: Path):
 def ctx(agent: Agent[Any], tmp_path: Path) -> CommandContext:
     session = SimpleNamespace(agent=agent, running=True, cwd=tmp_path)
     return CommandContext(session, places(tmp_path / "home"), Settings())  # type: ignore[arg-type]
-
-
-async def shown(ctx: CommandContext, line: str) -> str:
-    result = await default_registry().run(ctx, line)
-    return "\n".join(output.plain() for output in result.outputs)
 
 
 async def call(agent: Agent[Any], tool: str, **arguments: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.fake_session import shown
 from xun.errors import ConfigError
 from xun_cli.commands.custom import find_custom
 from xun_cli.commands.registry import CommandContext, default_registry
@@ -75,10 +76,6 @@ def context(session: Session, places: Places) -> CommandContext:
     return CommandContext(session, places, settings)
 
 
-async def shown(ctx: CommandContext, line: str) -> str:
-    return "\n".join(output.plain() for output in (await default_registry().run(ctx, line)).outputs)
-
-
 def write(path: str, **more: Any) -> dict[str, Any]:
     return {"tool_calls": [{"name": "write_file", "arguments": {"path": path, "content": "x"}, **more}]}
 
@@ -101,7 +98,7 @@ def notices(session: Session) -> str:
 
 async def test_a_file_makes_a_command(places, work, start):
     head = "---\ndescription: look at a change\nargument-hint: FILE\n---\n"
-    put(places.config / "commands" / "review.md", f"{head}Review $1 as $2; all: $ARGUMENTS. $10 $x")
+    put(places.config / "commands" / "survey.md", f"{head}Review $1 as $2; all: $ARGUMENTS. $10 $x")
     put(places.config / "commands" / "plain.md", "# Do it\nStep by step.")
     put(places.config / "commands" / "help.md", "never")
     put(places.config / "commands" / "Bad Name.md", "x")
@@ -109,16 +106,16 @@ async def test_a_file_makes_a_command(places, work, start):
     (places.config / "commands" / "raw.md").write_bytes(b"\xff\xfe")
     session = start()
     ctx, registry = context(session, places), default_registry()
-    result = await registry.run(ctx, "/review a.py $2 c")
+    result = await registry.run(ctx, "/survey a.py $2 c")
     # What is put in is not looked at again: an argument is no template.
     assert (result.action, result.data) == ("submit", "Review a.py as $2; all: a.py $2 c. $10 $x")
     assert (await registry.run(ctx, "/plain now")).data == "# Do it\nStep by step.\n\nnow"
     assert (await registry.run(ctx, "/help")).action == ""
     listed = await shown(ctx, "/commands")
-    assert "/review FILE  yours  look at a change" in listed and "/plain" in listed and "Do it" in listed
+    assert "/survey FILE  yours  look at a change" in listed and "/plain" in listed and "Do it" in listed
     for words in ("/help is a command of xun", "Bad Name.md: a command's name", "empty.md: it holds no text", "raw.md"):
         assert words in listed
-    assert ("/review", "look at a change (yours)") in registry.complete(ctx, "/rev")
+    assert ("/survey", "look at a change (yours)") in registry.complete(ctx, "/surv")
     assert "look at a change (yours)" in await shown(ctx, "/help")
     put(places.config / "commands" / "later.md", "later")
     assert not (await registry.run(ctx, "/later")).ok
