@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from xun.environment.processes import GRACE, LocalProcess, ProcessTable
-from xun.mcp.lines import Lines, messages_of
+from xun.mcp.lines import MAX_MESSAGE, Lines, messages_of
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -180,6 +180,8 @@ class Input:
         """
         import anyio
 
+        if len(self._unsent) > MAX_MESSAGE:
+            self.stop()  # it has read nothing for several calls
         if self._stopped:
             raise anyio.BrokenResourceError
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)

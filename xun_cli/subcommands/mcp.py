@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import TYPE_CHECKING
 
 from xun.errors import ConfigError
@@ -12,6 +15,7 @@ from xun_cli.usage import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
 COMMAND = "xun mcp"
 
@@ -45,9 +49,36 @@ def _serve(found: Namespace) -> int:
     if found.source:
         toolbox = named_toolbox(found.source, found.folder)
     agent = gated_agent(found, settings, toolbox)
+
+    def end() -> None:
+        agent.finalize()
+        agent.workspace.close()
+
+    _end_by_signal(end)
     try:
         serve_mcp(toolbox, agent, version=__version__)
     finally:
-        agent.finalize()
-        agent.workspace.close()
+        end()
     return OK
+
+
+def _end_by_signal(end: Callable[[], None]) -> None:
+    """Have a signal end the process, after *end*; a second one does not wait for that."""
+    asked: list[int] = []
+
+    def leave(number: int) -> None:
+        try:
+            end()
+        finally:
+            # Not by an exception: a thread waits for the client's next line, and nothing but that line wakes it.
+            os._exit(128 + number)
+
+    def handle(number: int, frame: object) -> None:
+        if asked:
+            os._exit(128 + number)
+        asked.append(number)
+        threading.Thread(target=leave, args=(number,), daemon=True).start()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), handle)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -138,3 +140,18 @@ def test_our_client_uses_our_server(tmp_path: Path):
     with Agent(toolbox=box, config=AgentConfig(auto_confirm=True)) as agent:
         assert box.call_tool(agent, "own__order", {"number": 7}).unwrap() == {"number": 7}
         assert box.call_tool(agent, "own__fail", {}).unwrap_err().error == "out of paper"
+
+
+def test_a_signal_ends_the_server_while_it_waits_for_its_client(tmp_path: Path):
+    params = serve(tmp_path)
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(
+        [params.command, *params.args], env={**os.environ, **(params.env or {})}, **streams
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None and server.stderr is not None
+        server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        server.stdin.flush()
+        assert b'"id":1' in server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(10) == 130
+        assert server.stderr.read() == b""
