@@ -372,3 +372,22 @@ def test_the_request_for_a_summary_fits_half_of_the_window():
     long = history("uct" * 40)
     assert len(summary_request(long, "", 500).messages[1].text) < 1200
     assert len(summary_request(long, "", None).messages[1].text) > 10_000
+
+
+async def test_what_stands_around_the_conversation_still_counts_after_a_compaction():
+    agent = agent_of(ScriptedModel([{"text": "notes"}]))
+    agent.history = history("ua" * 10)
+    agent.measured = (20, 2000 + 500)  # the system message and the tools take 500
+    assert agent.context_tokens() == 2500
+    await agent.acompact()
+    assert agent.context_tokens() == estimate_tokens(agent.history) + 500
+    agent.finalize()
+
+
+async def test_a_summary_that_is_refused_as_too_long_is_asked_for_with_half_of_what_it_held():
+    model = Full([{"text": "notes"}], room=1200)
+    agent = agent_of(model)
+    agent.history = history("ua" * 20)
+    assert await agent.acompact() is not None
+    assert 1 <= model.refused <= 2
+    agent.finalize()
