@@ -242,3 +242,11 @@ def test_a_bad_policy_file_is_refused_with_its_line(text: str, line: int, named:
 def test_broken_toml_names_the_line() -> None:
     with pytest.raises(PolicyError, match="line 2"):
         parse_toml("version = 1\n[[command", "/ws")
+
+
+@pytest.mark.parametrize("value", ["false", "true", 1, None, []])
+def test_a_stored_write_grant_covers_a_folder_only_where_it_says_true(value: Any) -> None:
+    entry = WriteEntry.from_json({"path": "/home/dev/src", "directory": value})
+    assert WriteAllowlist((entry,)).covers("/home/dev/src/a.py") is None
+    whole = WriteEntry.from_json({"path": "/home/dev/src", "directory": True})
+    assert WriteAllowlist((whole,)).covers("/home/dev/src/a.py") == whole
