@@ -8,7 +8,7 @@ once per form, so that a server that refuses everything is not asked for ever.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,14 +149,18 @@ class Dialect:
         if "signatures" not in self.learned:
             self.learned.append("signatures")
 
-    def learn(self, status: int | None, said: str, body: Body) -> bool:
-        """Learn from the refusal of *body* in the words *said*; whether the request is worth another try."""
+    def learn(self, status: int | None, said: str, body: Body, known: Sequence[str]) -> bool:
+        """Learn from the refusal of *body* in the words *said*; whether the request is worth another try.
+
+        *known* is what was learned when the body was written: requests at the same time may learn the same.
+        """
         if status not in _REFUSING or not said:
             return False
         said = said[:_SEARCHED]
         for name, form in _FORMS.items():
-            if name not in self.learned and form.said.search(said) and form.concerns(body):
-                self.learned.append(name)
+            if name not in known and form.said.search(said) and form.concerns(body):
+                if name not in self.learned:
+                    self.learned.append(name)
                 return True
         if status in (400, 422) and _BAD_IMAGE.search(said):
             sent = rewriting.images_of(body)

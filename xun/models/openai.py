@@ -133,6 +133,7 @@ class OpenAIModel:
         where = self._where(name)
         names = {str(tool.get("function", {}).get("name")) for tool in request.tools}
         while True:
+            known = tuple(self._dialect.learned)
             body = self._dialect.body(request, name)
             reader = AnswerReader(where, idle=self._timeout, names=names, prices=self._prices)
             failed: ModelError | None = None
@@ -146,7 +147,7 @@ class OpenAIModel:
                     yield event
             if failed is None:
                 return
-            learned = not answered and self._dialect.learn(failed.status, reader.said, body)
+            learned = not answered and self._dialect.learn(failed.status, reader.said, body, known)
             self._note(failed)
             if not learned:
                 missing = failed.kind in ("not_found", "unknown_model")
@@ -225,8 +226,7 @@ class OpenAIModel:
         return {} if self._key or own else {"Authorization": openai.Omit()}
 
     def _where(self, name: str) -> Endpoint:
-        secrets = (self._key, *self._headers.values())
-        return Endpoint(self.base_url, name, self._key.source, secrets)
+        return Endpoint(self.base_url, name, self._key.source, (self._key, *self._headers.values()))
 
     # Names
 

@@ -51,9 +51,14 @@ HISTORY = [
 ASK = ModelRequest(HISTORY, (TOOL,))
 
 
+def learns(dialect: Dialect, status: int, said: str, request: ModelRequest = ASK) -> bool:
+    known = tuple(dialect.learned)
+    return dialect.learn(status, said, dialect.body(request, "m"), known)
+
+
 def learned(status: int, said: str, request: ModelRequest = ASK) -> tuple[Dialect, dict[str, Any]]:
     dialect = Dialect()
-    assert dialect.learn(status, said, dialect.body(request, "m")), said
+    assert learns(dialect, status, said, request), said
     return dialect, dialect.body(request, "m")
 
 
@@ -84,7 +89,7 @@ REFUSALS = [
 def test_what_a_refusal_asks_for(status: int, said: str, form: str) -> None:
     dialect, _ = learned(status, said)
     assert dialect.learned == [form]
-    assert not dialect.learn(status, said, dialect.body(ASK, "m")), "once per form"
+    assert not learns(dialect, status, said), "once per form"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_what_a_refusal_asks_for(status: int, said: str, form: str) -> None:
 )
 def test_what_is_no_question_of_form(status: int, said: str) -> None:
     dialect = Dialect()
-    assert not dialect.learn(status, said, dialect.body(ASK, "m"))
+    assert not learns(dialect, status, said)
 
 
 def test_a_form_that_would_change_nothing_is_not_tried() -> None:
@@ -101,7 +106,7 @@ def test_a_form_that_would_change_nothing_is_not_tried() -> None:
     dialect = Dialect()
     for _, said, form in REFUSALS:
         if form not in ("stream", "stream_options"):
-            assert not dialect.learn(400, said, dialect.body(plain, "m")), said
+            assert not learns(dialect, 400, said, plain), said
 
 
 def test_the_usual_form_is_not_touched_and_takes_no_extras() -> None:
@@ -110,9 +115,17 @@ def test_the_usual_form_is_not_touched_and_takes_no_extras() -> None:
     assert dialect.body(ASK, "m") == {**request_body(ASK, "m"), "stream_options": {"include_usage": True}}
     assert "extra_content" not in str(dialect.body(signed, "m")) and "reasoning" not in str(dialect.body(ASK, "m"))
     for _, said, _ in REFUSALS:
-        dialect.learn(400, said, dialect.body(ASK, "m"))
+        learns(dialect, 400, said)
     dialect.body(ASK, "m")
     assert messages == HISTORY and TOOL["function"]["parameters"]["additionalProperties"] is False  # type: ignore[index]
+
+
+def test_requests_at_the_same_time_learn_the_same() -> None:
+    dialect = Dialect()
+    known, bodies = tuple(dialect.learned), [dialect.body(ASK, "m") for _ in range(2)]
+    assert [dialect.learn(400, "roles must alternate", body, known) for body in bodies] == [True, True]
+    assert [dialect.learn(400, "image exceeds 5 MB maximum", body, known) for body in bodies] == [True, True]
+    assert dialect.learned == ["turns"]
 
 
 def test_ids_of_nine_letters_and_digits_stay_the_same() -> None:
@@ -179,7 +192,7 @@ BAD_IMAGES = [
 def test_images_that_are_refused_for_what_they_are_do_not_end_the_taking_of_others(words: str) -> None:
     dialect, body = learned(400, words)
     assert dialect.learned == [] and "image_url" not in str(body) and "left out" in str(body)
-    assert not dialect.learn(400, words, body), "there is none left"
+    assert not learns(dialect, 400, words), "there is none left"
     both = (Image(b"\x89PNG", "image/png"), Image(b"other", "image/png"))
     after = dialect.body(ModelRequest([*HISTORY, Message("user", "and this", images=both)]), "m")["messages"]
     assert isinstance(after[1]["content"], str)
@@ -188,7 +201,7 @@ def test_images_that_are_refused_for_what_they_are_do_not_end_the_taking_of_othe
 
 def test_a_failure_that_only_names_images_is_no_refusal_of_them() -> None:
     dialect = Dialect()
-    assert not dialect.learn(500, "the image service is down, see revision 5", dialect.body(ASK, "m"))
+    assert not learns(dialect, 500, "the image service is down, see revision 5")
 
 
 def test_blanks_are_never_sent_as_a_text() -> None:
