@@ -37,14 +37,14 @@ def whole_prompt(prompt: str, notice: Callable[[str], None]) -> Prompt:
     return Prompt(with_piped(prompt, piped), shown)
 
 
-def piped_text(has_prompt: bool, notice: Callable[[str], None], fd: int = 0) -> str:
+def piped_text(has_prompt: bool, notice: Callable[[str], None]) -> str:
     """Return the text of standard input, "" when it is a terminal, closed or empty.
 
     Args:
         has_prompt: There is a prompt already: then a silent pipe is not waited for without end.
         notice: Takes a sentence about what was cut, replaced or not waited for.
-        fd: Where to read.
     """
+    fd = 0  # whatever `sys.stdin` is by now
     try:
         mode = os.fstat(fd).st_mode
         if os.isatty(fd):

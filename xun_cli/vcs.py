@@ -154,8 +154,8 @@ def status(folder: Path, *, timeout: float = TIMEOUT) -> GitStatus:
     return GitStatus(branch, changed, untracked)
 
 
-def diff(folder: Path, path: str | Path | None = None, *, timeout: float = TIMEOUT) -> GitDiff:
-    """Return what differs from HEAD, in the whole repository or in *path*; blocks up to *timeout* seconds."""
+def diff(folder: Path, path: str | Path | None = None) -> GitDiff:
+    """Return what differs from HEAD, in the whole repository or in *path*; blocks up to `TIMEOUT` seconds."""
     repository = _open(folder)
     if repository is None:
         return GitDiff(problem=f"{folder} is not in a git repository.")
@@ -170,8 +170,8 @@ def diff(folder: Path, path: str | Path | None = None, *, timeout: float = TIMEO
     against = "HEAD" if _has_commit(repository) else "--cached"
     names = ("ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "--", *where)
     try:
-        answer = _ask(repository, ("diff", *flags, against, "--", *where), timeout, DIFF_LIMIT)
-        others = _ask(repository, names, timeout, _LISTING_LIMIT)
+        answer = _ask(repository, ("diff", *flags, against, "--", *where), TIMEOUT, DIFF_LIMIT)
+        others = _ask(repository, names, TIMEOUT, _LISTING_LIMIT)
     except GitFailed as exc:
         return GitDiff(problem=f"git can't tell: {exc}.")
     return GitDiff(answer.output.decode("utf-8", "replace"), tuple(_names(others.output)), answer.cut)

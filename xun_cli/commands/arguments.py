@@ -52,14 +52,14 @@ def file_argument(folder: Path, given: str) -> Path:
     return folder / os.path.expanduser(given)
 
 
-def number(text: str, what: str, *, least: int = 1, most: int = 10_000) -> int:
-    """Read a whole number.
+def number(text: str, what: str, *, most: int = 10_000) -> int:
+    """Read a whole number from 1.
 
     Raises:
         BadArguments: It is no number, or not within the limits.
     """
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise BadArguments(f"{what} must be a whole number from {least} to {most}, not {text!r}.")
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise BadArguments(f"{what} must be a whole number from 1 to {most}, not {text!r}.")
     return int(text)
 
 

@@ -124,9 +124,9 @@ def code(text: str) -> str:
     return f"{ticks} {text} {ticks}"
 
 
-def plural(count: int, word: str, many: str = "") -> str:
+def plural(count: int, word: str) -> str:
     """Return a number with its noun."""
-    return f"{count} {word if count == 1 else many or word + 's'}"
+    return f"{count} {word if count == 1 else word + 's'}"
 
 
 def names(items: Any) -> list[str]:

@@ -381,8 +381,8 @@ RULES: tuple[Rule, ...] = (
 class RuleBook:
     """The rules, ready for use. Making one compiles their patterns, which takes some milliseconds."""
 
-    def __init__(self, rules: Sequence[Rule] = RULES) -> None:
-        self._rules = [(compiled(rule.pattern, FRAGMENTS), rule) for rule in rules]
+    def __init__(self) -> None:
+        self._rules = [(compiled(rule.pattern, FRAGMENTS), rule) for rule in RULES]
 
     def plan(self, text: str, *, recent: str = "", tools: frozenset[str] = frozenset()) -> Plan:
         """Return the plan for a person's *text*; for one that no rule fits, a plan that says so."""

@@ -40,24 +40,19 @@ class KeyMap:
     problems: tuple[str, ...] = ()
 
 
-def key_map(
-    changes: Mapping[str, Sequence[str]],
-    known: Callable[[str], bool],
-    defaults: Mapping[str, tuple[str, ...]] = DEFAULTS,
-) -> KeyMap:
+def key_map(changes: Mapping[str, Sequence[str]], known: Callable[[str], bool]) -> KeyMap:
     """Return the default keys with *changes*; an empty list unbinds, a wrong entry leaves the default and is named.
 
     Args:
         changes: Keys by action, as the settings have them.
         known: Tells whether there is such a key.
-        defaults: The actions of the front end.
     """
-    keys = {action: tuple(tuple(key.split()) for key in default) for action, default in defaults.items()}
+    keys = {action: tuple(tuple(key.split()) for key in default) for action, default in DEFAULTS.items()}
     problems: list[str] = []
     for action, wanted in changes.items():
-        if action not in defaults:
-            near = difflib.get_close_matches(action, defaults, n=1)
-            hint = f", did you mean {near[0]}?" if near else ": there are " + ", ".join(defaults)
+        if action not in DEFAULTS:
+            near = difflib.get_close_matches(action, DEFAULTS, n=1)
+            hint = f", did you mean {near[0]}?" if near else ": there are " + ", ".join(DEFAULTS)
             problems.append(f"keys.{action} is no action{hint}")
             continue
         sequences = [wanted] if isinstance(wanted, str) else list(wanted)

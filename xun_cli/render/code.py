@@ -31,10 +31,10 @@ _STYLES = (
 )
 
 
-def code_lines(code: str, language: str = "", filename: str = "") -> list[Line]:
+def code_lines(code: str, language: str = "") -> list[Line]:
     """Return *code* as lines, coloured where the language is known; tabs are kept."""
     text = safe(code.replace("\r\n", "\n"))
-    lexer = _lexer(language, filename) if len(text) <= HIGHLIGHT_LIMIT else None
+    lexer = _lexer(language) if len(text) <= HIGHLIGHT_LIMIT else None
     if lexer is None:
         return [[(PLAIN, row)] for row in text.split("\n")]
     lines: list[Line] = [[]]
@@ -58,17 +58,14 @@ def preload() -> None:
     get_lexer_by_name("python")
 
 
-def _lexer(language: str, filename: str) -> Any:
-    if not language and not filename:
+def _lexer(language: str) -> Any:
+    if not language:
         return None
-    from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+    from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
-    options: dict[str, Any] = {"stripnl": False, "ensurenl": True}
     try:
-        if language:
-            return get_lexer_by_name(language, **options)
-        return get_lexer_for_filename(filename.rsplit("/", 1)[-1], **options)
+        return get_lexer_by_name(language, stripnl=False, ensurenl=True)
     except ClassNotFound:
         return None
 

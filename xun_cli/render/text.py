@@ -93,23 +93,23 @@ def plain_lines(lines: Iterable[Line]) -> str:
     return "\n".join(plain(line).rstrip() for line in lines)
 
 
-def cut(text: str, limit: int, mark: str = "…") -> str:
-    """Return *text* shortened to *limit* cells, ending with *mark* when something is missing."""
+def cut(text: str, limit: int) -> str:
+    """Return *text* shortened to *limit* cells, ending with ``…`` when something is missing."""
     if width(text) <= limit:
         return text
     if limit <= 0:
         return ""
-    return _head(text, limit - width(mark)) + mark
+    return _head(text, limit - 1) + "…"
 
 
-def cut_left(text: str, limit: int, mark: str = "…") -> str:
-    """Return the last *limit* cells of *text*, beginning with *mark* when something is missing."""
+def cut_left(text: str, limit: int) -> str:
+    """Return the last *limit* cells of *text*, beginning with ``…`` when something is missing."""
     if width(text) <= limit:
         return text
     if limit <= 0:
         return ""
-    tail = _head(text[::-1], limit - width(mark))
-    return mark + tail[::-1]
+    tail = _head(text[::-1], limit - 1)
+    return "…" + tail[::-1]
 
 
 def cut_middle(text: str, limit: int) -> str:
@@ -131,22 +131,22 @@ def cut_path(path: str, limit: int) -> str:
     return f"{_head(folder, room)}…/{name}" if slash and room >= 0 else cut_middle(name, limit)
 
 
-def fitting(parts: Sequence[str], limit: int, separator: str = " · ") -> str:
+def fitting(parts: Sequence[str], limit: int) -> str:
     """Return as many of *parts*, from the first, as fit into *limit* cells; the first one is cut when it must be."""
     text = cut(parts[0], limit) if parts else ""
     for part in parts[1:]:
-        if width(text) + width(separator) + width(part) > limit:
+        if width(longer := f"{text} · {part}") > limit:
             break
-        text += separator + part
+        text = longer
     return text
 
 
-def cut_line(line: Sequence[Fragment], limit: int, mark: str = "…") -> Line:
+def cut_line(line: Sequence[Fragment], limit: int) -> Line:
     """Return *line* shortened to *limit* cells."""
     if line_width(line) <= limit:
         return list(line)
     result: Line = []
-    left = max(0, limit - width(mark))
+    left = max(0, limit - 1)
     for style, text in line:
         took = _head(text, left)
         if took:
@@ -155,7 +155,7 @@ def cut_line(line: Sequence[Fragment], limit: int, mark: str = "…") -> Line:
         if took != text:
             break
     if limit > 0:
-        result.append((DIM, mark))
+        result.append((DIM, "…"))
     return result
 
 
@@ -170,9 +170,9 @@ def _head(text: str, limit: int) -> str:
     return text
 
 
-def expand_tabs(text: str, size: int = TAB) -> str:
+def expand_tabs(text: str) -> str:
     """Return one line of *text* with tabs as blanks."""
-    return text.expandtabs(size) if "\t" in text else text
+    return text.expandtabs(TAB) if "\t" in text else text
 
 
 def hard_wrap(text: str, limit: int) -> list[str]:

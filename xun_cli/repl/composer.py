@@ -28,7 +28,6 @@ class Composer:
         history: What was typed before.
         completer: Offers completions while typing.
         folds: The folded pastes; None begins with none.
-        on_change: Called when the text changes.
         clock: Gives seconds.
     """
 
@@ -38,7 +37,6 @@ class Composer:
         completer: Completer,
         *,
         folds: Folds | None = None,
-        on_change: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock, self._pasted_at = clock, float("-inf")
@@ -50,7 +48,6 @@ class Composer:
             multiline=True,
             name="composer",
             tempfile_suffix=".md",
-            on_text_changed=lambda _: on_change(),
         )
 
     @property

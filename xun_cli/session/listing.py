@@ -242,11 +242,11 @@ def delete_session(info: SessionInfo) -> None:
         lock.release()
 
 
-def prune(places: Places, cwd: Path | str, days: int, now: float | None = None) -> int:
+def prune(places: Places, cwd: Path | str, days: int) -> int:
     """Delete the sessions of *cwd* that no one used for *days* days and return how many; 0 days keeps all."""
     if days <= 0:
         return 0
-    oldest = (time.time() if now is None else now) - days * 86_400
+    oldest = time.time() - days * 86_400
     count = 0
     for path in places.sessions_dir(cwd).glob("*.jsonl"):
         try:

@@ -269,11 +269,11 @@ class EditJournal:
         with self._lock:
             return planned_undo(self._workspace, self._blobs, entry)
 
-    def undo_last_call(self, path: str | None = None, workspace: Workspace | None = None) -> list[str]:
+    def undo_last_call(self, path: str | None = None) -> list[str]:
         """Take back the last call, or the last that touched the absolute *path*; returns and raises as above."""
         with self._lock:
             entry = self.last_call(path)
-            return self._undo([] if entry is None else [entry], workspace or self._workspace)
+            return self._undo([] if entry is None else [entry], self._workspace)
 
     def _undo(self, entries: list[Entry], workspace: Workspace) -> list[str]:
         if not entries:

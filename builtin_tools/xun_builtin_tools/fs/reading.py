@@ -67,7 +67,7 @@ def read_file(
     }
 
 
-def read_document(ctx: ToolCallContext[Any], path: str, limit: int = READ_LIMIT) -> tuple[ResolvedPath, Document]:
+def read_document(ctx: ToolCallContext[Any], path: str) -> tuple[ResolvedPath, Document]:
     """Return the text of a file as a model may see it, and remember that it was read.
 
     Raises:
@@ -76,7 +76,7 @@ def read_document(ctx: ToolCallContext[Any], path: str, limit: int = READ_LIMIT)
     """
     workspace = ctx.agent.workspace
     resolved = workspace.resolve(path)
-    found = _state(ctx, resolved, path, limit)
+    found = _state(ctx, resolved, path)
     data = found.data or b""
     doc = _readable(resolved.display, data)
     EditState.of(ctx.agent).note(str(resolved.path), found)
@@ -97,16 +97,14 @@ def _readable(display: str, data: bytes) -> Document:
     return doc if doc.codec != RAW else Document(display, data.decode("utf-8", "replace"), "utf-8")
 
 
-def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str, limit: int) -> State:
+def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str) -> State:
     workspace = ctx.agent.workspace
     found = workspace.stat(resolved)
-    if found is not None and found.st_size > limit and stat.S_ISREG(found.st_mode):
-        raise edit_error(
-            "io",
-            f"{resolved.display} has {found.st_size:,} bytes; {limit:,} is the limit. Search it with grep instead.",
-        )
+    if found is not None and found.st_size > READ_LIMIT and stat.S_ISREG(found.st_mode):
+        size = f"{found.st_size:,} bytes; {READ_LIMIT:,} is the limit"
+        raise edit_error("io", f"{resolved.display} has {size}. Search it with grep instead.")
     try:
-        state = read_state(workspace, resolved, keep=limit)
+        state = read_state(workspace, resolved, keep=READ_LIMIT)
     except OSError as exc:
         raise_os_error(exc, resolved.display, "read")
     if state.kind == "absent":
@@ -116,7 +114,7 @@ def _state(ctx: ToolCallContext[Any], resolved: ResolvedPath, path: str, limit: 
     if state.kind == "link":
         raise edit_error("outside", f"Path {resolved.display} is not within the agent's workspace: it became a link.")
     if state.data is None:
-        raise edit_error("io", f"{resolved.display} grew beyond {limit:,} bytes, the limit, while it was read.")
+        raise edit_error("io", f"{resolved.display} grew beyond {READ_LIMIT:,} bytes, the limit, while it was read.")
     return state
 
 
