@@ -271,8 +271,8 @@ def test_t48_everything_goes_over_while_a_turn_runs(demo: Start) -> None:
     terminal = demo(columns=100)
     terminal.send("\x1b[Z")
     terminal.wait("· plan")
-    terminal.send("stream 3000 0.02\r")  # a minute: it runs until it is interrupted
-    terminal.wait("line number 0020")
+    terminal.send("stream 600 0.1\r")  # a minute: it runs until it is interrupted
+    terminal.wait("line number 0004")
     terminal.send("later\r")
     terminal.wait("queued: later")
     terminal.send("/tui inline\r")
@@ -282,7 +282,7 @@ def test_t48_everything_goes_over_while_a_turn_runs(demo: Start) -> None:
     terminal.send("\x1b")
     terminal.wait("You said nothing.", 30)
     terminal.send("\x1b[5~\x1b[1;5H")
-    terminal.wait("> stream 3000")
+    terminal.wait("> stream 600")
 
 
 def test_t48_line_by_line_and_back(demo: Start) -> None:
