@@ -250,3 +250,12 @@ def test_a_stored_write_grant_covers_a_folder_only_where_it_says_true(value: Any
     assert WriteAllowlist((entry,)).covers("/home/dev/src/a.py") is None
     whole = WriteEntry.from_json({"path": "/home/dev/src", "directory": True})
     assert WriteAllowlist((whole,)).covers("/home/dev/src/a.py") == whole
+
+
+def test_each_use_of_a_write_grant_is_counted() -> None:
+    allowed = WriteAllowlist()
+    entry = allowed.add("/home/dev/notes")
+    assert allowed.used(entry) == 0
+    for _ in range(2):
+        allowed.note_use(entry)
+    assert allowed.used(entry) == 2

@@ -8,6 +8,7 @@ import pytest
 
 from xun import Agent, AgentConfig, ChoiceOutcome, ToolBox, Workspace
 from xun.agent.history import normalise
+from xun.events import UsageUpdated
 from xun.models import ChaosModel, ScriptedModel
 from xun_cli.places import Places
 from xun_cli.session.session import Session
@@ -248,3 +249,15 @@ async def test_a_full_disk_is_said_once_and_later_records_are_tried_again(make, 
     assert warnings == ["the disk is full"] * 2, "the next trouble is told too"
     store.refusing = False
     await session.close()
+
+
+async def test_how_full_the_window_is_is_the_agents_own_but_the_costs_are_of_all(make):
+    session = make([])
+    session.emit(UsageUpdated(agent=session.agent.name, input=10, output=1, context_pct=40.0))
+    session.emit(UsageUpdated(agent="helper#1", input=5, output=1, context_pct=90.0))
+    assert (session.context_pct, session.usage.input) == (40.0, 15)
+    again = make([])
+    again.start(resumed=session.history())
+    assert (again.context_pct, again.usage.input, again.agent.usage.input) == (40.0, 15, 15)
+    await session.close()
+    await again.close()
