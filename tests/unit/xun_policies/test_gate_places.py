@@ -301,7 +301,7 @@ def test_a_script_is_suspect_when_its_helper_is(tree: Tree) -> None:
         (".npmrc", "onload-script=./x.js\n", "npm ls"),
         (".npmrc", "a = b\nnode-options = --require ./x.js\n", "npm --version"),
         (".npmrc", "node-options[] = --require ./x.js\n", "npm --version"),
-        (".npmrc", "\"script-shell\" = ./x\n", "npm ls"),
+        (".npmrc", '"script-shell" = ./x\n', "npm ls"),
         ("rust-toolchain.toml", '[toolchain]\npath = "./evil"\n', "cargo --version"),
         ("rust-toolchain", '[toolchain]\npath = "./evil"\n', "rustc --version"),
     ],
