@@ -143,6 +143,20 @@ def test_max_seconds_ends_a_call_and_refuses_the_next() -> None:
     assert time.monotonic() - started < 50
 
 
+@pytest.mark.parametrize(("of_a_call", "of_all"), [(0.05, 60.0), (60.0, 0.05)])
+def test_the_smaller_of_the_two_limits_counts(of_a_call: float, of_all: float) -> None:
+    @tool_attr(timeout=of_a_call, max_seconds=of_all)
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(60)
+        return "done"
+
+    agent = scripted(calls(("wait", {})), {"text": "x"}, tools=[wait])
+    started = time.monotonic()
+    agent.instruct("go").execute()
+    assert "did not finish" in tool_texts(agent)[0] and time.monotonic() - started < 50
+
+
 def test_a_pure_tool_is_called_once_for_equal_arguments_of_a_run() -> None:
     made: list[tuple[int, int]] = []
 
