@@ -188,10 +188,11 @@ class ToolTable:
 
         Each server is asked for its tools now, and left again. Afterwards every agent has a connection of its own, from
         its first call, or from `entered`, until it is finalized. A tool asks the person before each call unless its
-        server says that it only reads.
+        server says that it only reads. A tool that can't be used, such as for its schema, is left out; the log
+        ``xun.tools`` says why.
 
         Raises:
-            ConfigError: The package mcp is missing, a server can't be reached, or a tool of it can't be used.
+            ConfigError: The package mcp is missing, or a server can't be reached.
             ToolConflict: There is a tool of the same name already.
         """
         # By name, as tool groups are: what speaks MCP is above this package.
