@@ -260,3 +260,9 @@ def test_escape_from_a_question_of_a_command_is_no_choice() -> None:
     assert desk.ask().press("escape").answers == [("q", ChoiceOutcome(None, "user"))]
     desk = Desk(request).ask().press("escape")
     assert desk.answers == [] and desk.interrupts == 1
+
+
+def test_who_has_just_pasted_is_typing() -> None:
+    desk = Desk(write_request())
+    desk.dialog.paste()
+    assert not desk.ask().dialog.focused
