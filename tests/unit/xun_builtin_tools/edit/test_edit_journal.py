@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.disks import FailingDisk
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun.errors import EditError
 from xun.tools.context import CallScope, ToolCallContext
@@ -19,42 +20,6 @@ from xun_builtin_tools.edit import blobs
 from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.journal import EditJournal
 from xun_builtin_tools.edit.state import EditState
-
-
-class FailingDisk(Disk):
-    """Fails at the nth operation, whatever it is, or at the nth of one kind."""
-
-    def __init__(self, nth: int, kind: str = "") -> None:
-        self.left = nth
-        self.kind = kind
-
-    def _do(self, name: str, *args: Any) -> None:
-        if self.kind in ("", name):
-            self.left -= 1
-            if self.left == 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        getattr(Disk, name)(self, *args)
-
-    def write(self, *args: Any) -> None:
-        self._do("write", *args)
-
-    def symlink(self, *args: Any) -> None:
-        self._do("symlink", *args)
-
-    def replace(self, *args: Any) -> None:
-        self._do("replace", *args)
-
-    def unlink(self, *args: Any) -> None:
-        self._do("unlink", *args)
-
-    def keep(self, *args: Any) -> None:
-        self._do("keep", *args)
-
-    def rename(self, *args: Any) -> None:
-        self._do("rename", *args)
-
-    def mkdir(self, *args: Any) -> None:
-        self._do("mkdir", *args)
 
 
 class NoHardLinks(Disk):

@@ -10,38 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.disks import DeadlyDisk
 from xun import Agent, AgentConfig, ToolBox, Workspace
-from xun_builtin_tools.edit.disk import Disk
 from xun_builtin_tools.edit.journal import EditJournal
 from xun_builtin_tools.edit.state import EditState
-
-
-class DeadlyDisk(Disk):
-    """Kills its process before the nth operation."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def _do(self, name: str, *args: Any) -> None:
-        self.left -= 1
-        if self.left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        getattr(Disk, name)(self, *args)
-
-    def write(self, *args: Any) -> None:
-        self._do("write", *args)
-
-    def replace(self, *args: Any) -> None:
-        self._do("replace", *args)
-
-    def unlink(self, *args: Any) -> None:
-        self._do("unlink", *args)
-
-    def keep(self, *args: Any) -> None:
-        self._do("keep", *args)
-
-    def rename(self, *args: Any) -> None:
-        self._do("rename", *args)
 
 
 def make_agent(root: Path, limit: int = 50_000_000) -> Agent[Any]:
