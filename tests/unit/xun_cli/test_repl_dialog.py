@@ -228,6 +228,8 @@ def test_a_free_question() -> None:
 def test_a_question_without_options_takes_text() -> None:
     desk = Desk(ChoiceRequest("q", "choice", "Name?", ())).ask().press("enter")
     assert desk.dialog.field == "answer"
+    desk.dialog.submit_field("  ")
+    assert desk.answers == [] and desk.dialog.field == "answer", "blanks are no answer"
 
 
 def test_a_confirmation_has_its_own_keys() -> None:
