@@ -42,8 +42,13 @@ class Placeholders:
                 if not _made(path, folder):
                     return False
             else:
-                if not ((unmarked or found.st_mode & _MARK) and _is_empty(path, found)):
+                if not (unmarked or found.st_mode & _MARK):
                     return True
+                empty = _is_empty(path, found)
+                if empty is False:
+                    return True
+                if empty is None:
+                    continue
             # Another one may remove it between a look and the lock.
             if self._hold(path):
                 return True
@@ -98,10 +103,13 @@ def _made(path: str, folder: bool) -> bool:
     return True
 
 
-def _is_empty(path: str, found: os.stat_result) -> bool:
+def _is_empty(path: str, found: os.stat_result) -> bool | None:
+    """Tell whether what was *found* holds nothing; None when it is gone meanwhile."""
     if not stat.S_ISDIR(found.st_mode):
         return stat.S_ISREG(found.st_mode) and found.st_size == 0
     try:
         return not os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError:
         return False

@@ -103,9 +103,12 @@ class Shield:
 
     def _git(self, path: str) -> list[Pin]:
         _refuse_link(path)
-        if not os.path.isdir(path):
+        try:
+            empty = _is_empty(path)
+        except (FileNotFoundError, NotADirectoryError):
+            # Another xun may also have removed it just now.
             return self._pin(path, folder=True)
-        if not _is_empty(path):
+        if not empty:
             return self._repository(path)
         # Left by a xun that was killed, or in use by another: git makes none that is empty.
         self._made.make(path, folder=True, unmarked=True)
@@ -149,9 +152,16 @@ class Shield:
 
 
 def _is_empty(path: str) -> bool:
+    """Tell whether a folder is known to be empty.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: There is no folder.
+    """
     try:
         with os.scandir(path) as entries:
             return next(entries, None) is None
+    except (FileNotFoundError, NotADirectoryError):
+        raise
     except OSError:
         return False
 

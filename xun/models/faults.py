@@ -188,12 +188,13 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes | str, where: E
         return ModelReplyInvalid(f"{where.base_url} could not read the model's call ({status}){said}", status=status)
     again = status in _RETRYABLE or status >= 500
     wish = (headers.get("x-should-retry") or "").lower()
+    wait = retry_after(headers)
     return ModelError(
         f"{where.base_url} answered {status}{said}",
         kind="server" if status >= 500 else "refused",
         status=status,
         retryable=wish == "true" or (again and wish != "false"),
-        retry_after=retry_after(headers) or (LOADING_SECONDS if status == 503 and is_loading(words) else None),
+        retry_after=LOADING_SECONDS if wait is None and status == 503 and is_loading(words) else wait,
     )
 
 

@@ -46,6 +46,8 @@ class Strange(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != "/events":
             return self._send(405)
+        # Each stream has its own queue: one that was only looked at takes no message of the next.
+        posted = Strange.posted = Queue()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
@@ -53,7 +55,7 @@ class Strange(BaseHTTPRequestHandler):
         try:
             while True:
                 try:
-                    message = self.posted.get(timeout=0.1)
+                    message = posted.get(timeout=0.1)
                 except Empty:
                     self.wfile.write(b":\n\n")
                     continue

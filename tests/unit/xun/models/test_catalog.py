@@ -97,7 +97,7 @@ def test_nothing_but_the_get_is_sent(monkeypatch):
         http('{"object": "page", "data": [{"id": "a"}]}'),
         http('{"object": "list", "data": ["a"]}'),
         http('{"data": [{"name": "a"}]}'),
-        http('[{"id": "a"}]'),
+        http('[{"name": "a"}]'),
         http("null"),
         http(LIST, "HTTP/1.1 401 Unauthorized"),
         http(LIST, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/"),
