@@ -176,7 +176,7 @@ def test_hostile_text_never_reaches_the_terminal(start: Start) -> None:
     written = terminal.raw[before:]
     for bad in (
         b"\x1b]52",
-        b"\x1b]0;",
+        b"\x1b]0;title",
         b"\x1b]8;",
         b"\x1bc",
         b"\x1b[6n",

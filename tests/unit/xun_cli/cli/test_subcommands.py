@@ -448,15 +448,6 @@ def test_doctor_asks_the_server_and_shows_no_key(cli: Cli, monkeypatch: pytest.M
     assert cli("doctor", "--offline")[0] == 0
 
 
-def test_program_is_never_taken_from_the_folder(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xun_cli.diagnosis import program
-
-    (cli.folder / "git").write_text("#!/bin/sh\n")
-    (cli.folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f".::{cli.folder}")
-    assert program("git", cli.folder) == ""
-
-
 def test_init_writes_once(cli: Cli) -> None:
     (cli.folder / "Makefile").write_text("test:\n\ttrue\n")
     (cli.folder / "src").mkdir()
