@@ -28,7 +28,7 @@ from xun_builtin_tools.search.engine import SearchOptions  # noqa: E402
 from xun_policies.workspace import Workspace  # noqa: E402
 
 WITH_RIPGREP, WITHOUT = 1.3, 6.0
-FIRST = 2.0
+FIRST = 3.0
 """The limit for the first glob of a session, which reads every folder; the others find most of them unchanged."""
 ROUNDS = 11
 WORDS = ("def", "return", "import", "self", "value", "result", "index", "config", "error", "None", "class", "path")

@@ -32,6 +32,15 @@ def open_folder(place: str) -> int:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place)
 
 
+def open_below(fd: int, name: str) -> int:
+    """Open the folder *name* in the open folder *fd* and return the descriptor, which the caller closes.
+
+    Raises:
+        OSError: It cannot be opened, or is a link.
+    """
+    return os.open(name, _FOLDER_FLAGS, dir_fd=fd)
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder, open while it is being looked at."""

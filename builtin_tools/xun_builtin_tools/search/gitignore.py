@@ -71,7 +71,7 @@ class _Quick(NamedTuple):
 class RuleSet:
     """The rules of one ignore file, ready to be asked."""
 
-    __slots__ = ("_names", "_negates", "_others", "_paths", "_quick", "_suffixes", "folder", "plain", "rules")
+    __slots__ = ("_names", "_others", "_paths", "_quick", "_suffixes", "folder", "negates", "plain", "rules")
 
     def __init__(self, data: bytes, folder: str = "") -> None:
         """Read the content of an ignore file.
@@ -89,7 +89,7 @@ class RuleSet:
         self._paths: list[tuple[re.Pattern[str], int]] = []
         for index, rule in enumerate(self.rules):
             self._sort_in(index, rule)
-        self._negates = any(rule.negated for rule in self.rules)
+        self.negates = any(rule.negated for rule in self.rules)
         self._quick = (self._quick_for(False), self._quick_for(True))
 
     def _sort_in(self, index: int, rule: Rule) -> None:
@@ -131,7 +131,7 @@ class RuleSet:
         if by_path is not None:
             below = folder[len(self.folder) :]
             found += [name for name in names if by_path.fullmatch(below + name)]
-        if not self._negates:
+        if not self.negates:
             return dict.fromkeys(found, True)
         return {name: self.decide(folder + name, name, are_folders) is True for name in found}
 

@@ -38,11 +38,11 @@ def ignored(sets: Sequence[RuleSet], path: str, name: str, is_folder: bool) -> b
 
 
 def ignored_names(sets: Sequence[RuleSet], folder: str, names: Sequence[str], are_folders: bool) -> set[str]:
-    """Return those of the *names* in a folder that are ignored, as `ignored` has it; the arguments of `decide_all`."""
-    verdicts: dict[str, bool] = {}
-    for rules in sets:
+    """Return the *names* in a folder that are ignored by *sets*, of which there is one at least; see `ignored`."""
+    verdicts = sets[0].decide_all(folder, names, are_folders)
+    for rules in sets[1:]:
         verdicts.update(rules.decide_all(folder, names, are_folders))
-    return {name for name, verdict in verdicts.items() if verdict}
+    return {name for name, verdict in verdicts.items() if verdict} if verdicts else set()
 
 
 def read_ignore_file(path: str | Path, dir_fd: int | None = None) -> bytes | None:

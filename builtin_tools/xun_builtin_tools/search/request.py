@@ -96,7 +96,7 @@ class NamePattern:
         """Return the wanted ones among the *names* of files in a folder (its path with a slash at its end, or "")."""
         if self.negated:
             return [name for name in names if self.matches(folder + name)]
-        if not any("/" in ending for ending in self.endings):
+        if self._endings_of_names:
             # The ending of a string is looked at far faster than an expression is.
             names = [name for name in names if name.endswith(self.endings)]
             if self.by_ending:
@@ -105,6 +105,10 @@ class NamePattern:
         if self.basename:
             return [name for name in names if takes(name)]
         return [name for name in names if takes(folder + name)]
+
+    @cached_property
+    def _endings_of_names(self) -> bool:
+        return not any("/" in ending for ending in self.endings)
 
     def enters(self, folder: str) -> bool:
         """Return whether anything in a folder may be wanted: what leaves out a folder leaves out all in it."""

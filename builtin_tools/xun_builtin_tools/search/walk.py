@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from xun_builtin_tools.search.folders import open_folder
+from xun_builtin_tools.search.folders import open_below, open_folder
 from xun_builtin_tools.search.gitignore import RuleSet, byte_name
 from xun_builtin_tools.search.ignore_rules import (
     IGNORE_FILE,
@@ -20,6 +20,11 @@ from xun_builtin_tools.search.request import NamePattern, Scope
 from xun_policies.paths.names import shown_name
 
 Names = Sequence[str]
+
+_MOST_OPEN = 32
+"""Folders that are held open at a time, so that those in them need not be found from the root."""
+_LONG = 1_000
+"""Characters of a path that is always opened as a whole, so that one too long for the system is refused each time."""
 
 
 class Walk:
@@ -45,6 +50,7 @@ class Walk:
         self._outer = scope.outer or OuterRules()
         self._base = str(scope.folder).rstrip("/") + "/"
         self._devices: dict[int, bool] = {}
+        self._open: list[tuple[str, int]] = []
         self._settled = memory.settled_before()
         self.entries = 0
         self.looked_into = 0
@@ -62,6 +68,12 @@ class Walk:
 
     def folders(self) -> Iterator[tuple[str, Seen]]:
         """Yield the path of every folder that may hold wanted files, and what is in it, wanted or not."""
+        try:
+            yield from self._folders()
+        finally:
+            self._close_outside(None)
+
+    def _folders(self) -> Iterator[tuple[str, Seen]]:
         known, tick, hidden = self._tree.seen, self._tick, self._scope.hidden
         enters = self._pattern.enters if self._pattern is not None and self._pattern.negated else None
         todo: list[tuple[str, Rules]] = [("", self._tree.outer)]
@@ -105,33 +117,54 @@ class Walk:
             OSError: It can't be read.
         """
         self.looked_into += 1
-        fd = open_folder((self._base + path).rstrip("/") or "/")
+        fd = self._opened(path)
         try:
             found = os.fstat(fd)
             if (lasting := self._devices.get(found.st_dev)) is None:
                 lasting = self._devices[found.st_dev] = keeps_time(fd)
             stamp = stamp_of(found)
             seen = self._read(path, fd, above, before, stamp if lasting and stamp[0] < self._settled else None)
+            self._tree.keep(path, seen)
+            if seen.folders and len(self._open) < _MOST_OPEN:
+                self._open.append((path, fd))
+                fd = -1
         finally:
-            os.close(fd)
-        self._tree.keep(path, seen)
+            if fd >= 0:
+                os.close(fd)
         return seen
 
+    def _opened(self, path: str) -> int:
+        """Open a folder, from the one that it is in where that is open: one look up instead of many."""
+        self._close_outside(path)
+        if self._open and len(path) < _LONG:
+            above, fd = self._open[-1]
+            name = path[len(above) : -1]
+            if "/" not in name:
+                return open_below(fd, name)
+        return open_folder((self._base + path).rstrip("/") or "/")
+
+    def _close_outside(self, path: str | None) -> None:
+        """Close the folders that *path* is not in; all when it is None."""
+        while self._open and (path is None or not path.startswith(self._open[-1][0])):
+            os.close(self._open.pop()[1])
+
     def _read(self, path: str, fd: int, above: Rules, before: Seen | None, stamp: Stamp | None) -> Seen:
-        names, folders, files, links = _names(fd)
+        folders, files, links, others = _names(fd)
         # In version 13 of ripgrep the stars of a pattern, of a rule or of the search, do not go past a line break.
         odd = bool(folders) and "\n" in "".join(folders)
         own, own_stamp, rules = None, None, above
         if self._scope.gitignore:
-            if path and REPOSITORY in names:
+            special = {*folders, *links, *others}
+            if path and (REPOSITORY in special or REPOSITORY in files):
                 # Another one begins here: the rules of the one around it end. ripgrep would go on with those.
                 rules = repository_rules(self._base + path, self._prefix(path))
                 odd, stamp = odd or bool(rules or self._tree.outer), None
-            if IGNORE_FILE in names:
+            if IGNORE_FILE in files or IGNORE_FILE in special:
                 own, own_stamp = self._own_rules(path, fd, before)
                 rules = rules if own is None else (*rules, own)
                 odd = odd or own is None or not own.plain
                 stamp = stamp if own_stamp is not None else None
+        entries = len(folders) + len(files) + len(links) + len(others)
         folders = self._visible(path, folders, rules, True)
         return Seen(
             stamp,
@@ -142,7 +175,7 @@ class Walk:
             folders=tuple([f"{path}{name}/" for name in reversed(folders)]),
             files=tuple(self._visible(path, files, rules, False)),
             links=tuple(self._visible(path, links, rules, False)),
-            entries=len(names),
+            entries=entries,
             odd=odd,
         )
 
@@ -173,8 +206,7 @@ class Walk:
         if self._scope.ignore:
             names = [name for name in names if not self._scope.ignores(path + name, are_folders)]
         if rules:
-            ascii_only = all(map(str.isascii, names))
-            plain = names if ascii_only else list(map(byte_name, names))
+            plain = names if all(map(str.isascii, names)) else list(map(byte_name, names))
             out = ignored_names(rules, self._prefix(path), plain, are_folders)
             if out:
                 names = [name for name, as_bytes in zip(names, plain, strict=True) if as_bytes not in out]
@@ -196,13 +228,19 @@ class Walk:
 
 
 def _names(fd: int) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the names in an open folder: all, and those of folders, regular files and links."""
+    """Return the names in an open folder: those of folders, of regular files, of links, and the others."""
     with os.scandir(fd) as found:
         entries = list(found)
-    names = [entry.name for entry in entries]
-    folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    folders: list[str] = []
     links: list[str] = []
-    if len(folders) + len(files) < len(names):
-        links = [entry.name for entry in entries if entry.is_symlink()]
-    return names, folders, files, links
+    others: list[str] = []
+    if len(files) < len(entries):
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.name)
+            elif not entry.is_file(follow_symlinks=False):
+                others.append(entry.name)
+    return folders, files, links, others
