@@ -84,10 +84,10 @@ class CodeCalls:
             return await ToolPhase(self._run, (call,), stopped=self._stopped).from_code()
 
     async def _outside(self, tool: Function, arguments: dict[str, Any], call_id: str) -> Result[Any, ErrorInfo]:
-        ctx = self._ctx
+        ctx, scope = self._ctx, CallScope(code_mode=True)
         try:
             found, prepared = self._toolbox.prepare(
-                ctx.agent, tool.name, arguments, ctx.value, call_id=call_id, scope=CallScope(code_mode=True)
+                ctx.agent, tool.name, arguments, ctx.value, call_id=call_id, scope=scope
             )
         except XunError as exc:
             return failure(exc)
@@ -96,7 +96,7 @@ class CodeCalls:
             refused = await ctx.agent.aapprove(box, found, arguments, ctx.value, call_id=call_id)
             if refused is not None:
                 return refused
-        result = await run_async(found, prepared, box.limit(found))
+        result = await run_async(found, prepared, box.limit(found), scope)
         if result.is_err():
             return result
         value = result.value

@@ -35,7 +35,10 @@ class Placeholders:
         """
         for _ in range(_TRIES):
             if path in self._held:
-                return True
+                if _is_same(self._held[path], path):
+                    return True
+                # Somebody else removed it, or put another in its place: a mount needs what is there now.
+                os.close(self._held.pop(path))
             try:
                 found = os.lstat(path)
             except OSError:
@@ -78,15 +81,24 @@ class Placeholders:
             if fcntl is not None:
                 # Waits for as long as another one takes to remove it.
                 fcntl.flock(fd, fcntl.LOCK_SH)
-            here, there = os.fstat(fd), os.lstat(path)
         except OSError:
             os.close(fd)
             return False
-        if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+        if not _is_same(fd, path):
             os.close(fd)
             return False
         self._held[path] = fd
         return True
+
+
+def _is_same(fd: int, path: str) -> bool:
+    """Tell whether what is open as *fd* still lies at *path*."""
+    here = os.fstat(fd)
+    try:
+        there = os.lstat(path)
+    except OSError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _made(path: str, folder: bool) -> bool:

@@ -142,9 +142,9 @@ def _bare(schema: Any) -> Any:
 
 
 def unbounded(schema: Any) -> Any:
-    """Return *schema* without patterns, for checking arguments here.
+    """Return *schema* without patterns and the comparison of each item with all others, for checking values here.
 
-    One pattern can take longer than anybody lives, and the server applies its own anyway.
+    Either can take longer than anybody lives, and the server applies its own anyway.
     """
     if isinstance(schema, list):
         return [unbounded(item) for item in schema]
@@ -157,7 +157,7 @@ def unbounded(schema: Any) -> Any:
         if key in _VALUES
         else unbounded(item)
         for key, item in schema.items()
-        if key != "pattern" or not isinstance(item, str)
+        if key != "uniqueItems" and (key != "pattern" or not isinstance(item, str))
     }
     if made.pop("patternProperties", None) is not None:
         made.pop("additionalProperties", None)

@@ -22,6 +22,9 @@ from xun.models.textcalls import find_calls
 _BROKEN = frozenset({"error", "abort", "aborted", "network_error", "insufficient_system_resource", "timeout"})
 """Finish reasons by which a server says that it gave up: of vLLM, OpenRouter, Z.ai and DeepSeek, among others."""
 
+_SLACK = 100
+"""How many blanks may stand around an object that is said again, in characters."""
+
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _TEXT_KEYS = ("content", "refusal")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
@@ -33,6 +36,7 @@ class _Call:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     extra: str = ""
+    size: int = 0
 
     def is_complete(self) -> bool:
         """Whether the arguments are an object already, so that another name means another call."""
@@ -47,13 +51,16 @@ class _Call:
         Two things are told apart from the rest: an empty object that stood for arguments yet to come (Bedrock, Gemini
         and proxies of Anthropic), and a piece that says the whole object again (proxies, at the end of the stream).
         """
-        if piece.lstrip()[:1] == "{":
+        # What is much longer than the piece can be neither, and is not joined for each of many.
+        if self.size <= len(piece) + _SLACK and piece.lstrip()[:1] == "{":
             whole = "".join(self.arguments).strip()
             if whole == "{}":
                 self.arguments.clear()
+                self.size = 0
             elif whole and piece.strip() == whole and self.is_complete():
                 return
         self.arguments.append(piece)
+        self.size += len(piece)
 
 
 class ReplyAssembler:

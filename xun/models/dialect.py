@@ -15,6 +15,7 @@ from typing import Any
 from xun.models import rewriting
 from xun.models.base import ModelRequest
 from xun.models.wire import request_body
+from xun.models.wordings import is_overflow
 
 Body = dict[str, Any]
 
@@ -94,8 +95,11 @@ _FORMS: dict[str, _Form] = {
     ),
     "images": _Form(
         _words(
-            r"(image|vision|multi.?modal)[^.]{0,60}(not|n't|un)[ -]?(support|accept|allow|enabled)"
-            r"|(not|n't) (support|accept|allow|have)[^.]{0,40}(image|vision|multi.?modal)|support image input|mmproj"
+            # Not of the kind or size of one image: the model takes others.
+            r"(image(?!/|s? (format|file|media|mime|type|dimension|size|resolution|data))|vision|multi.?modal)"
+            r"[^.]{0,60}(not|n't|un)[ -]?(support|accept|allow|enabled)"
+            r"|(not|n't) (support|accept|allow|have)[^.]{0,40}(image(?!/|s? (format|file|media|mime|type))|vision"
+            r"|multi.?modal)|support image input|mmproj"
             r"|unknown variant .?image_url|expected .?text"
         ),
         rewriting.has_images,
@@ -162,7 +166,8 @@ class Dialect:
                 if name not in self.learned:
                     self.learned.append(name)
                 return True
-        if status in (400, 422) and _BAD_IMAGE.search(said):
+        # Of a request that is too long servers name the images as well, but not by their place in it.
+        if status in (400, 422) and _BAD_IMAGE.search(said) and ("image_url" in said or not is_overflow(said)):
             sent = rewriting.images_of(body)
             self._bad_images |= sent
             return bool(sent)

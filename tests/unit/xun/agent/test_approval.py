@@ -55,7 +55,7 @@ def test_arguments_are_whole_and_none_passes_for_another() -> None:
     agent = agent_with(tool_attr(approval=True)(note), ChoiceOutcome("once"))
     body = 'first\ntags: ["forged"]\n' + "x" * 30_000 + " "
     given = {"title": "Fix it", "body": body, "tags": ["a", "ü"], "number": "3", "blank": " "}
-    assert agent.toolbox.call_tool(agent, "note", given).is_ok
+    assert agent.toolbox.call_tool(agent, "note", given).is_ok()
     [request] = agent.chooser.asked
     assert request.message == (
         'title: Fix it\nbody:\n    first\n    tags: ["forged"]\n    ' + "x" * 30_000 + ' \ntags: ["a", "ü"]\n'

@@ -58,6 +58,19 @@ def test_a_file_in_a_repository_too(tmp_path: Path) -> None:
     assert sorted(path.name for path in git.iterdir()) == ["HEAD", "objects", "refs"]
 
 
+def test_one_that_is_taken_away_meanwhile_is_made_anew(tmp_path: Path) -> None:
+    shield = Shield()
+    for _ in range(2):
+        shield.enter()
+        assert all(os.path.isdir(pin.path) for pin in shield.pins([str(tmp_path)]))
+        (tmp_path / ".xun").rmdir()
+    (tmp_path / ".xun").mkdir()
+    shield.pins([str(tmp_path)])
+    for _ in range(2):
+        shield.leave()
+    assert [path.name for path in tmp_path.iterdir()] == [".xun"], "another one, made by somebody else"
+
+
 def test_what_a_person_made_or_filled_stays(tmp_path: Path) -> None:
     (tmp_path / ".xun").mkdir()
     shield = Shield()

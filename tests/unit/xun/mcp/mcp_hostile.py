@@ -68,6 +68,7 @@ def call(number: int, name: str, params: dict[str, Any]) -> None:
     if name == "strange":
         put({"id": 9999, "result": {}})
         put({"id": "x", "error": {"code": 1, "message": "no"}})
+        raw(b'{"jsonrpc":"1.0","id":true,"result":{}}')
     if name == "noise":
         raw(b'listening on \xff\xfe...\n{"level": "info"}\n[1, 2]\nnull\n')
     if name == "nothing":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -291,3 +292,12 @@ def test_text_calls_count_only_without_real_ones_and_in_a_finished_answer():
     real = chunk(tool_calls=[call("{}", name="b", index=0)])
     assert [c.name for c in answer(chunk(content=text), real, chunk("stop"), names={"a"})[0].tool_calls] == ["b"]
     assert answer(chunk(content=text), chunk("length"), names={"a"})[0].tool_calls == ()
+
+
+def test_many_braces_take_no_time_with_the_square_of_their_number():
+    assembler = ReplyAssembler()
+    assembler.add(chunk(tool_calls=[call("", name="a", index=0, id="1")]))
+    began = time.process_time()
+    for _ in range(30_000):
+        assembler.add(chunk(tool_calls=[call("{", index=0)]))
+    assert time.process_time() - began < 1.5

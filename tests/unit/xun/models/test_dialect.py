@@ -185,6 +185,12 @@ BAD_IMAGES = [
     "You uploaded an unsupported image. Please make sure your image is valid.",
     "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes",
     "Model 'x' supports at most 1 image per prompt.",
+    "The image format is not supported",
+    "Image type image/bmp is not supported; use png",
+    "Image media types other than png are not allowed",
+    "image dimensions of 1x1 are not allowed",
+    "This endpoint does not support image/bmp",
+    "Invalid 'messages[1].content[1].image_url.url': string too long. Expected at most 20971520 characters",
 ]
 
 
@@ -202,6 +208,10 @@ def test_images_that_are_refused_for_what_they_are_do_not_end_the_taking_of_othe
 def test_a_failure_that_only_names_images_is_no_refusal_of_them() -> None:
     dialect = Dialect()
     assert not learns(dialect, 500, "the image service is down, see revision 5")
+    too_long = (
+        "The prompt is longer than the maximum model length of 8192. For image inputs, the number of image tokens"
+    )
+    assert not learns(dialect, 400, too_long), "what is too long is summed up, with its images"
 
 
 def test_blanks_are_never_sent_as_a_text() -> None:

@@ -583,6 +583,21 @@ def test_it_works_without_a_model_or_a_run(make):
     assert agent.toolbox.call_tool(agent, "run_code", {"code": code}, None).unwrap() == "3 []\n"
 
 
+def test_a_tool_that_passed_its_limit_is_told_there_too(make):
+    stopped = threading.Event()
+
+    @tool_attr(timeout=0.1)
+    def stubborn(ctx: ToolCallContext[Any]) -> None:
+        """Go on until told."""
+        while not ctx.cancelled:
+            time.sleep(0.01)
+        stopped.set()
+
+    agent = make(tools=(stubborn,), groups=("fs",))
+    assert not agent.toolbox.call_tool(agent, "run_code", {"code": "await tools.stubborn()"}, None).is_ok()
+    assert stopped.wait(10)
+
+
 async def test_it_works_for_async_callers_too(make):
     agent = make(groups=("fs",))
     result = await agent.toolbox.acall_tool(agent, "run_code", {"code": "print(await tools.add(a=1, b=2))"}, None)
