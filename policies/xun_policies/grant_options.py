@@ -27,7 +27,7 @@ _TABLE = {
     "ctest": "-S -SP -SE --script --build-and-test",
     "eslint": f"{_CONFIGURED} --rulesdir --resolve-plugins-relative-to",
     "gcc": _COMPILER,
-    "git": _GIT,
+    "git": f"{_GIT} -O",
     "go": "-exec -toolexec -vettool -overlay -modfile -C -ldflags -gccgoflags",
     "gradle": _JVM,
     "jest": f"{_CONFIGURED} {_JEST}",
@@ -60,6 +60,31 @@ _BY_PATH = {
     "vitest": "--reporter --environment",
 }
 """The same, where their value is a path; else it is the name of something that is installed."""
+_CLUSTERED = {
+    "ansible-lint": "ctxwfi",
+    "cargo": "jpF",
+    "eslint": "o",
+    "git": "eABCmfS",
+    "gradle": "DPx",
+    "jest": "tw",
+    "just": "",
+    "make": "Wjlo",
+    "mocha": "gtsj",
+    "mvn": "DPTplnrag",
+    "ninja": "djkltw",
+    "nox": "stkpe",
+    "npm": "",
+    "pnpm": "",
+    "pre-commit": "sot",
+    "rake": "DTWj",
+    "rustc": "LloAWDF",
+    "task": "CoI",
+    "tox": "epfm",
+    "vite": "lmd",
+    "vitest": "t",
+    "webpack": "odm",
+}
+"""Commands that take several short options as one word, with those that all the rest of the word is the value of."""
 _SAME = {
     "bazelisk": "bazel",
     "c++": "gcc",
@@ -123,5 +148,18 @@ def _is_one_of(options: frozenset[str], word: str, command: str) -> bool:
     if name in options or name[1:] in options:
         return True
     if word[:2] != "--":
-        return any(word.startswith(one) for one in options if one[:2] != "--")
+        return any(word.startswith(one) for one in options if one[:2] != "--") or _in_cluster(options, word, command)
     return command in _ABBREVIATING and len(name) > 3 and any(one.startswith(name) for one in options)
+
+
+def _in_cluster(options: frozenset[str], word: str, command: str) -> bool:
+    """Tell whether *word* is several short options, one of *options* among them: ``-kf`` of make is ``-k -f``."""
+    valued = _CLUSTERED.get(command)
+    if valued is None:
+        return False
+    for char in word[1:]:
+        if f"-{char}" in options:
+            return True
+        if not char.isalnum() or char in valued:
+            return False
+    return False
