@@ -27,8 +27,9 @@ class PrivateFileHandler(RotatingFileHandler):
 def configure_log(places: Places, *, debug: bool) -> None:
     """Send the records of the ``xun`` loggers to the log file, and nowhere else.
 
-    Warnings of the libraries go there as well: without a handler Python writes them over what is on the screen.
+    Warnings of the libraries go there as well, also those of `warnings`: Python writes them over what is on the screen.
     """
+    logging.captureWarnings(True)
     logger, others = logging.getLogger("xun"), logging.getLogger()
     for handler in list(logger.handlers):
         logger.removeHandler(handler)

@@ -118,7 +118,7 @@ class Plain(PlainScreen):
         self._session = session
         self._welcome(session)
         for envelope in earlier:
-            self._print(self._transcript.feed(envelope.event))
+            self._print(self._transcript.feed(envelope.event, at=envelope.at))
         self._unsubscribe = session.subscribe(self._on)
 
     def _go_on(self, session: Session) -> None:

@@ -64,25 +64,28 @@ def turn_sections(history: Sequence[Envelope], cwd: str) -> list[Section]:
     """Return a section for each turn of *history* that counts."""
     from xun_cli.session.rewinding import live
 
-    turns: dict[int, list[Event]] = {}
+    turns: dict[int, list[Envelope]] = {}
     for item in live(history):
-        turns.setdefault(item.turn or 0, []).append(item.event)
-    return [_turn_section(events, cwd) for events in turns.values() if _shows(events, cwd)]
+        turns.setdefault(item.turn or 0, []).append(item)
+    return [_turn_section(items, cwd) for items in turns.values() if _shows(items, cwd)]
 
 
-def _shows(events: Sequence[Event], cwd: str) -> bool:
+def _shows(items: Sequence[Envelope], cwd: str) -> bool:
     """Tell whether a group of events draws anything; those before the first turn mostly do not."""
-    return any(event.type == "turn.started" for event in events) or bool(_drawn(events, 80, cwd))
+    return any(item.event.type == "turn.started" for item in items) or bool(_drawn(items, 80, cwd))
 
 
-def _turn_section(events: Sequence[Event], cwd: str) -> Section:
-    return Section(lambda columns, split: [*_drawn(events, columns, cwd), []], lambda: "\n".join(texts_of(events)))
+def _turn_section(items: Sequence[Envelope], cwd: str) -> Section:
+    return Section(
+        lambda columns, split: [*_drawn(items, columns, cwd), []],
+        lambda: "\n".join(texts_of(item.event for item in items)),
+    )
 
 
-def _drawn(events: Iterable[Event], columns: int, cwd: str) -> list[Line]:
+def _drawn(items: Iterable[Envelope], columns: int, cwd: str) -> list[Line]:
     transcript = Transcript(lambda: columns, clock=lambda: 0.0, animated=False, whole=True)
     transcript.cwd = cwd
-    return [line for event in events for line in transcript.feed(event)]
+    return [line for item in items for line in transcript.feed(item.event, at=item.at)]
 
 
 def texts_of(events: Iterable[Event]) -> Iterable[str]:
@@ -123,8 +126,10 @@ def agent_pager(history: Callable[[], Sequence[Envelope]], agent: str, task: str
     """Return what the sub-agent *agent* said and did so far, as the session shows its own turns."""
 
     def lines(columns: int) -> list[Line]:
-        events = [replace(item.event, agent="main") for item in history() if item.event.agent == agent]
-        return [*_drawn(events, columns, cwd), []] if events else [[(DIM, " Nothing of it is stored.")]]
+        items = [
+            replace(item, event=replace(item.event, agent="main")) for item in history() if item.event.agent == agent
+        ]
+        return [*_drawn(items, columns, cwd), []] if items else [[(DIM, " Nothing of it is stored.")]]
 
     title: Line = [(BOLD, safe(agent, multiline=False)), (DIM, "  " + safe(" ".join(task.split()), multiline=False))]
     sections = [growing(lines, lambda: len(history()))]

@@ -155,7 +155,7 @@ class Stage:
         """Put the turns of *history* into the journal; those that do not count any more may come back."""
         for item in history:
             if item.turn:
-                self.journal.add_event(item.event, 0.0)
+                self.journal.add_event(item.event, item.at)
         self.journal.recount(history)
 
     def _redrawn(self, history: Sequence[Envelope]) -> list[Line]:
@@ -167,7 +167,8 @@ class Stage:
         since = (turns[-1] if turns else 0) - REPLAYED_TURNS
         again = Transcript(self._columns, clock=lambda: 0.0)
         again.cwd, again.label = self._transcript.cwd, self._transcript.label
-        lines = [line for item in history if item.turn and item.turn > since for line in again.feed(item.event)]
+        shown = [item for item in history if item.turn and item.turn > since]
+        lines = [line for item in shown for line in again.feed(item.event, at=item.at)]
         return self._transcript.say(lines, "block")
 
     def _drawn_again(self) -> list[Line]:

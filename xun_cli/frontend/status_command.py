@@ -45,6 +45,9 @@ _BRIGHT = (
     "white",
 )
 _STYLES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse"}
+_BEYOND = (38, 48, 58)
+"""What a colour beyond the sixteen begins with: of the text, behind it, of its line."""
+_PARTS = {5: 1, 2: 3}
 _ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("reverse",)}
 
 
@@ -162,11 +165,13 @@ def styled(text: str) -> Line:
 
 def _after(words: list[str], codes: str) -> list[str]:
     """Return the style words that hold after an SGR sequence; colours beyond the sixteen are left out."""
-    numbers = [int(code[:3] or 0) for code in codes.split(";")]
-    if numbers[0] in (38, 48):
-        return words
+    numbers = iter([int(code[:3] or 0) for code in codes.split(";")])
     for number in numbers:
-        if number == 0:
+        if number in _BEYOND:
+            # Its parts are no codes of their own: 5 and one number, or 2 and three.
+            for _ in range(_PARTS.get(next(numbers, 0), 0)):
+                next(numbers, 0)
+        elif number == 0:
             words = []
         elif number in _STYLES:
             words = [*words, _STYLES[number]]

@@ -57,7 +57,6 @@ class Call:
         progress: The last progress text.
         waiting: A question about it is open.
         asked: One was answered.
-        asked_at: When the last one was opened, by the clock of the transcript.
         risk: What the assessment said.
         resolved: How its question was answered.
         files: What a write question showed.
@@ -74,7 +73,6 @@ class Call:
     progress: str = ""
     waiting: bool = False
     asked: bool = False
-    asked_at: float = 0.0
     risk: RiskAssessed | None = None
     resolved: ApprovalResolved | None = None
     files: tuple[FileDiff, ...] = field(default=())
@@ -86,18 +84,11 @@ class Call:
         """Whether a command is still being judged: nothing of it runs yet."""
         return self.tool == "bash" and self.resolved is None and not self.waiting and not self.output
 
-    def ask(self, now: float) -> None:
-        """Note that a question about it is open."""
-        self.waiting, self.asked_at = True, now
-
-    def answer(self, event: ApprovalResolved, now: float) -> float:
-        """Note how a question was answered, and return how long that took."""
-        took = 0.0
+    def answer(self, event: ApprovalResolved, now: float) -> None:
+        """Note how a question was answered."""
         if self.waiting:
-            took = max(0.0, now - self.asked_at)
             self.waiting, self.asked, self.started = False, True, now
         self.resolved = event
-        return took
 
     def finish(self, event: ToolCompleted, now: float) -> None:
         """Note its end."""

@@ -13,7 +13,7 @@ from xun_cli.render.tally import Tally, time_words
 from xun_cli.render.text import ACCENT, DIM, GOOD, PLAIN, Line, cut, cut_line, width, wrap
 
 if TYPE_CHECKING:
-    from xun.events import Retry
+    from xun.events import ApprovalResolved, Retry
     from xun_cli.render.markdown import MarkdownStream
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -53,6 +53,18 @@ class OpenTurn:
     def begin(self, now: float) -> None:
         """Note that a turn began."""
         self.since, self.tally = now, Tally()
+
+    def ask(self, call: Call, now: float) -> None:
+        """Note that a question about *call* is open."""
+        if not call.waiting:
+            self.tally.ask(now)
+        call.waiting = True
+
+    def answer(self, call: Call, event: ApprovalResolved, now: float) -> None:
+        """Note how a question about *call* was answered."""
+        if call.waiting:
+            self.tally.answer(now)
+        call.answer(event, now)
 
     def end(self) -> list[Call]:
         """Note that the turn is over, and return the calls that it left open."""

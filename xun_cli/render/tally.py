@@ -21,12 +21,28 @@ class Tally:
         tokens: Of all requests, in and out.
         cost_usd: US dollars; 0 when no price is known.
         waited: Seconds in which a question was open.
+        asking: How many are open now: those of sub-agents may be at the same time.
+        asked_at: When the first of these came.
     """
 
     calls: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     waited: float = 0.0
+    asking: int = 0
+    asked_at: float = 0.0
+
+    def ask(self, now: float) -> None:
+        """Note that a question is open."""
+        if not self.asking:
+            self.asked_at = now
+        self.asking += 1
+
+    def answer(self, now: float) -> None:
+        """Note that one is answered; the time in which several were open counts once."""
+        self.asking -= 1
+        if not self.asking:
+            self.waited += max(0.0, now - self.asked_at)
 
     def use(self, event: UsageUpdated) -> None:
         """Count one model request."""

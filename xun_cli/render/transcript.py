@@ -250,7 +250,7 @@ class Transcript:
         call = self._open.calls.get((event.agent, event.call_id))
         if call is None:
             return []
-        call.ask(self._now())
+        self._open.ask(call, self._now())
         if event.diff:
             from xun.choice import FileDiff
 
@@ -275,7 +275,7 @@ class Transcript:
     def _resolved(self, event: ev.ApprovalResolved) -> list[Line]:
         call = self._open.calls.get((event.agent, event.call_id))
         if call is not None:
-            self._open.tally.waited += call.answer(event, self._now())
+            self._open.answer(call, event, self._now())
         return []
 
     def todo_lines(self) -> list[Line]:

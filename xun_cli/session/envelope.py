@@ -30,6 +30,14 @@ class Envelope:
     turn: int | None
     event: Event
 
+    @property
+    def at(self) -> float:
+        """`ts` in seconds since 1970, for how long something took; 0 for one that can't be read."""
+        try:
+            return datetime.fromisoformat(self.ts).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return 0.0
+
     def to_json(self) -> dict[str, Any]:
         """Return the flat JSON form: envelope fields, ``agent``, ``type``, then the event's own."""
         values = self.event.to_json()

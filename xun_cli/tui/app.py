@@ -223,6 +223,7 @@ class FullScreen(App[int | Switch], inherit_bindings=False):
     def _fatal_error(self) -> None:
         """Keep the error: it is reported when the terminal is back, in one sentence and a file."""
         self.failed = self.failed or sys.exc_info()[1]
+        self.face.notifier.stop()
         self._close_messages_no_wait()
 
     def panic(self, *renderables: Any) -> None:

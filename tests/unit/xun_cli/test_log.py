@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 
 import pytest
 
@@ -12,7 +13,9 @@ from xun_cli.places import Places
 def restored():
     logger, others = logging.getLogger("xun"), logging.getLogger()
     before, beside = (list(logger.handlers), logger.propagate, logger.level), list(others.handlers)
+    logging.captureWarnings(False)
     yield
+    logging.captureWarnings(False)
     for handler in logger.handlers:
         handler.close()
     logger.handlers, logger.propagate, logger.level = before
@@ -37,6 +40,16 @@ def test_warnings_of_libraries_go_there_too_and_once(tmp_path):
     logging.getLogger("mcp.client").info("a detail")
     assert places.log_file.read_text().count("the server said something") == 1
     assert "a detail" not in places.log_file.read_text()
+
+
+def test_warnings_of_python_go_there_too(tmp_path, capfd):
+    places = Places(tmp_path / "c", tmp_path / "d", tmp_path / "s", tmp_path / "k")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        configure_log(places, debug=False)
+        warnings.warn("an old way", RuntimeWarning, stacklevel=1)
+    assert "an old way" in places.log_file.read_text()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_state_folder_that_can_not_be_made_is_no_reason_to_fail(tmp_path, capfd):

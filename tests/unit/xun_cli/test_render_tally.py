@@ -42,6 +42,20 @@ def test_a_long_turn_says_what_it_took_without_the_time_of_the_person() -> None:
     assert "worked 12s · 10 tokens" in shown(made, ev.TurnCompleted(duration_ms=12_000))
 
 
+def test_questions_that_are_open_at_the_same_time_count_once() -> None:
+    clock = Clock()
+    made = transcript(clock)
+    shown(made, ev.TurnStarted(input="go"))
+    for number in "12":
+        shown(made, ev.ToolStarted(call_id=number, tool="bash", args={"command": "make"}, agent=f"a#{number}"))
+        shown(made, ev.ApprovalRequested(request_id=number, call_id=number, kind="command", agent=f"a#{number}"))
+        clock.now += 5.0
+    for number in "12":
+        clock.now += 30.0
+        shown(made, ev.ApprovalResolved(request_id=number, call_id=number, choice="once", agent=f"a#{number}"))
+    assert "worked 20s" in shown(made, ev.TurnCompleted(duration_ms=90_000))
+
+
 def test_a_quick_turn_says_nothing() -> None:
     made = transcript()
     assert "worked" not in shown(made, ev.TurnStarted(input="go"), ev.TurnCompleted(duration_ms=9_900))

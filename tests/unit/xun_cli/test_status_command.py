@@ -46,6 +46,8 @@ class FrontEnd:
         ("\x1b[91mbad\x1b[39m x\x1b[3;4my\x1b[23mz", [("ansibrightred", "bad"), ("", " x"), ("italic underline", "y"),
                                                      ("underline", "z")]),
         ("\x1b[38;5;200mpink\x1b[48;2;1;2;3m", [("", "pink")]),
+        ("\x1b[0;38;5;4mblue\x1b[48;2;4;7;31;1mbold", [("", "blue"), ("bold", "bold")]),
+        ("\x1b[1;38m\x1b[38;5mx", [("bold", "x")]),
         ("a\x1b]0;title\x07b\x1b[2J", [("", "a<U+001B>]0;title<U+0007>b<U+001B>[2J")]),
         ("\x1b[mx\r\n", [("", "x")]),
         ("", []),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from textual import events
@@ -12,7 +13,9 @@ from textual.selection import Selection
 from tests.fakes.full_screen import Sheet, full_screen
 from tests.fakes.scripted_session import ScriptedSession
 from xun import events as ev
-from xun_cli.render.text import plain
+from xun_cli.frontend.notify import Notifier
+from xun_cli.frontend.signs import Signs
+from xun_cli.render.text import plain, plain_lines
 from xun_cli.settings import Settings
 
 
@@ -29,6 +32,27 @@ def long_session(folder: Path, turns: int) -> ScriptedSession:
 
 def held(sheet: Sheet) -> str:
     return "\n".join(plain(line) for line in sheet.app.transcript._rows.lines)
+
+
+async def test_a_turn_of_a_session_that_goes_on_took_as_long_as_it_did(tmp_path: Path) -> None:
+    session = long_session(tmp_path, 0)
+    session.turn, session._history[:] = 1, []
+    for event in (
+        ev.TurnStarted(input="go"),
+        ev.ToolStarted(call_id="c", tool="bash", args={"command": "make"}),
+        ev.ApprovalRequested(request_id="q", call_id="c", kind="command"),
+        ev.ApprovalResolved(request_id="q", call_id="c", kind="command", choice="once"),
+        ev.TurnCompleted(duration_ms=80_000),
+    ):
+        session.emit(event)
+    times = ("00:00", "00:06", "00:06", "01:06", "01:20")
+    session._history = [
+        replace(item, ts=f"2026-11-29T10:{at}+00:00") for item, at in zip(session._history, times, strict=True)
+    ]
+    session.emit(ev.SessionStarted(resumed=True))
+    async with full_screen(tmp_path, session=session) as sheet:
+        await sheet.shows("worked 20s")
+        assert "worked 20s" in plain_lines(sheet.going.conversation._drawn_again())
 
 
 async def test_keys_scroll_with_the_composer_focused_and_new_output_does_not_pull(tmp_path: Path) -> None:
@@ -249,3 +273,15 @@ async def test_another_theme_is_seen_at_once(tmp_path: Path) -> None:
         settings.ui.theme = "light-safe"  # as /theme does
         sheet.app.face.refresh()
         await sheet.until(lambda: mark() == "blue")
+
+
+async def test_after_an_error_of_ours_the_title_is_the_former_one(tmp_path: Path) -> None:
+    written: list[str] = []
+    signs = Signs(written.append, title=True, progress=True, clock=lambda: 0.0)
+    async with full_screen(tmp_path) as sheet:
+        sheet.app.face.notifier = Notifier("off", "unfocused", written.append, signs=signs)
+        sheet.app.face.notifier.start()
+        signs.show("proj", "working")
+        written.clear()
+        sheet.app._fatal_error()
+        assert "".join(written) == "\x1b]9;4;0\x1b\\\x1b]0;\x1b\\\x1b[23;0t"

@@ -53,6 +53,23 @@ def session_pager(items: list[Envelope], *, name: str, cwd: str, journal: Journa
     return going_pager(going, name=name)
 
 
+def test_a_turn_that_is_read_again_took_as_long_as_it_did() -> None:
+    items = history(
+        ev.TurnStarted(input="go"),
+        ev.ToolStarted(call_id="c", tool="bash", args={"command": "make"}),
+        ev.ApprovalRequested(request_id="q", call_id="c", kind="command"),
+        ev.ApprovalResolved(request_id="q", call_id="c", kind="command", choice="once"),
+        ev.ToolCompleted(call_id="c", tool="bash", result={"stdout": "", "returncode": 0}, duration_ms=67_000),
+        ev.TurnCompleted(duration_ms=80_000),
+    )
+    seconds = ("00:00", "00:05", "00:06", "01:06", "01:12", "01:20")
+    items = [replace(item, ts=f"2026-11-29T10:{at}+00:00") for item, at in zip(items, seconds, strict=True)]
+    section = turn_sections(items, "/proj")[0]
+    text = plain_lines(section.lines(60, False))
+    assert "worked 20s" in text and "6.0s" in text
+    assert replace(items[0], ts="yesterday").at == 0.0
+
+
 def views() -> list[FullScreen]:
     done = ev.ToolCompleted(call_id="c", tool=HOSTILE, content=HOSTILE, display=HOSTILE)
     call = Call("c", HOSTILE, {"path": HOSTILE}, "main", 0.0)
