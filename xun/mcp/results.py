@@ -111,7 +111,7 @@ def _says_the_same(texts: list[str], structured: Any) -> bool:
         return True
     try:
         values = [json.loads(text) for text in texts]
-    except ValueError:
+    except (ValueError, RecursionError):
         return isinstance(inner, list) and texts == inner
     return values[0] in (structured, inner) if len(values) == 1 else values == inner
 

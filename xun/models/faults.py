@@ -264,6 +264,7 @@ def stream_error(data: Any, where: Endpoint) -> ModelError:
         kind=error.kind,
         status=status,
         retryable=error.retryable,
+        retry_after=error.retry_after,
     )
 
 

@@ -18,6 +18,7 @@ from xun.events import ToolOutput
 from xun.mcp import McpServer
 from xun.mcp.lines import Lines, messages_of
 from xun.mcp.listing import unbounded
+from xun.mcp.results import value_of
 from xun.mcp.tools import mcp_tools
 from xun.models import ScriptedModel
 
@@ -65,6 +66,14 @@ def test_what_the_content_of_an_answer_is_is_said(box: ToolBox, agent: Agent[Any
     misfit = box.call_tool(agent, "bad__misfit", {}).unwrap()
     assert misfit["structured"] == {"degrees": "seven"} and misfit["text"] == "7 degrees"
     assert misfit["note"] == "It is not what the tool promises: 'seven' is not of type 'number'"
+
+
+def test_a_text_of_brackets_beside_the_content_is_only_a_text():
+    from mcp.types import CallToolResult, TextContent
+
+    text = "[" * 100_000
+    result = CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"a": 1})
+    assert value_of(result) == {"text": text, "structured": {"a": 1}}
 
 
 def test_progress_is_shown(box: ToolBox):

@@ -160,6 +160,7 @@ def test_a_model_that_is_loaded_is_waited_for(words: str) -> None:
     error = said(503, words)
     assert error.retryable and error.retry_after == 10
     assert said(503, "no capacity").retry_after is None and said(500, words).retry_after is None
+    assert stream_error({"error": {"message": words, "code": 503}}, WHERE).retry_after == 10
 
 
 def test_a_limit_per_minute_is_waited_for_and_a_quota_is_not() -> None:
