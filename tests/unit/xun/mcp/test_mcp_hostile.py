@@ -94,20 +94,26 @@ def test_the_end_of_a_server_is_noticed_while_its_child_holds_the_output(box: To
     begun = time.monotonic()
     error = box.call_tool(agent, "bad__childish", {}).unwrap_err().error
     assert "ended during the call of childish" in error
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20, "the child holds it for a minute"
     assert box.call_tool(agent, "bad__noise", {}).unwrap() == "ok"
+
+
+def over(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "Z"  # nobody waits for orphans here
 
 
 def test_nothing_that_a_server_started_outlives_it(box: ToolBox, agent: Agent[Any]):
     number = int(box.call_tool(agent, "bad__hold", {}).unwrap())
     os.kill(number, 0)
     agent.finalize()
-    deadline = time.monotonic() + 3
-    while Path(f"/proc/{number}").exists() and time.monotonic() < deadline:
-        if Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return  # nobody waits for orphans here
+    deadline = time.monotonic() + 10
+    while not over(number):
+        assert time.monotonic() < deadline, "it still runs"
         time.sleep(0.02)
-    assert not Path(f"/proc/{number}").exists()
 
 
 def test_one_bad_tool_does_not_take_the_others_with_it():
