@@ -25,7 +25,7 @@ from xun_builtin_tools.edit.writing import Touched, carry_out, count_bytes, exis
 from xun_builtin_tools.fs.trees import (
     TREE_BYTES,
     TREE_LIMIT,
-    holds_protected,
+    protected_below,
     remove_large_tree,
     require_removable,
     tree_states,
@@ -100,9 +100,8 @@ def _replaceable(workspace: Workspace, source: ResolvedPath, target: ResolvedPat
 
 def _guarded(workspace: Workspace, path: ResolvedPath, state: State) -> ResolvedPath:
     """Return *path*, as protected when anything in the folder is."""
-    if state.kind == "dir" and not path.protected and holds_protected(workspace, path):
-        return dataclasses.replace(path, protected=True)
-    return path
+    found = protected_below(workspace, path) if state.kind == "dir" and not path.protected else None
+    return path if found is None else dataclasses.replace(path, protected=True, excluded=found.excluded)
 
 
 def _device(path: ResolvedPath) -> int:
@@ -155,12 +154,13 @@ def _copy_folder(ctx: ToolCallContext[Any], source: ResolvedPath, dst: str) -> s
             f"{source.display} has more than {TREE_LIMIT:,} entries or {TREE_BYTES // 1_000_000} MB, or holds "
             "something that is no file, folder or link; copy it with a command.",
         )
-    operations: list[Operation] = []
+    operations: list[Change] = []
     for path, state in states:
         moved = workspace.resolve(target.path / path.path.relative_to(source.path), follow=False)
         operations.append(Change(moved, ABSENT, state))
-    protected = any(op.path.protected for op in operations if isinstance(op, Change))
-    shown = dataclasses.replace(target, protected=target.protected or protected)
+    kept = [path for path in (target, *(op.path for op in operations)) if path.protected]
+    excluded = bool(kept) and all(path.excluded for path in kept)
+    shown = dataclasses.replace(target, protected=bool(kept), excluded=excluded)
     planned = PlannedWrite("copy", source, target=shown, note=f"a folder of {len(states)} entries", asks=False)
     carry_out(ctx, operations, [planned], [Touched(str(target.path), "copy")])
     return "OK"

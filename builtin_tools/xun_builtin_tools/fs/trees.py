@@ -68,8 +68,8 @@ def require_removable(states: list[tuple[ResolvedPath, State]]) -> None:
             raise edit_error("denied", f"{path.display} is read-only, so what is in it can't be removed.")
 
 
-def holds_protected(workspace: Workspace, root: ResolvedPath) -> bool:
-    """Whether anything in a folder is protected; a folder too large to search counts as one that does."""
+def protected_below(workspace: Workspace, root: ResolvedPath) -> ResolvedPath | None:
+    """Return a protected path in a folder, or None; for a folder too large to search, a path in it all the same."""
     folders = [root]
     seen = 0
     while folders:
@@ -80,12 +80,12 @@ def holds_protected(workspace: Workspace, root: ResolvedPath) -> bool:
                     seen += 1
                     path = workspace.resolve(folder.path / item.name, follow=False)
                     if path.protected or seen > _SEARCHED:
-                        return True
+                        return path
                     if item.is_dir(follow_symlinks=False):
                         folders.append(path)
         except OSError as exc:
             raise_os_error(exc, folder.display, "read")
-    return False
+    return None
 
 
 def remove_large_tree(workspace: Workspace, root: ResolvedPath) -> None:

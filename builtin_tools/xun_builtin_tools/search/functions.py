@@ -155,7 +155,7 @@ def _scope(ctx: ToolCallContext[Any], path: str, hidden: bool, gitignore: bool) 
         boundary=max(around, key=lambda root: len(root.parts), default=folder),
         inside=lambda real: workspace.resolve(real, raise_on_invalid=False).valid,
         private=private_paths(os.environ),
-        ignore=workspace.ignore.texts if ignoring else (),
+        ignore=(*workspace.roots, *workspace.ignore.texts) if ignoring else (),
         ignores=ignores,
     )
 

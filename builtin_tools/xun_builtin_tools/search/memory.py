@@ -70,13 +70,16 @@ class Tree:
     def keep(self, path: str, seen: Seen) -> None:
         """Remember a folder, while there is room."""
         before = self.seen.get(path)
-        more = len(seen.files) if before is None else len(seen.files) - len(before.files)
+        more = _size(seen) - (0 if before is None else _size(before))
         if more <= self._names and (before is not None or len(self.seen) < self._folders):
             self.seen[path] = seen
             self._names -= more
-        elif before is not None:
-            del self.seen[path]
-            self._names += len(before.files)
+        elif before is not None and (gone := self.seen.pop(path, None)) is not None:  # another thread may have it
+            self._names += _size(gone)
+
+
+def _size(seen: Seen) -> int:
+    return len(seen.files) + len(seen.links)
 
 
 class Memory:
@@ -86,7 +89,7 @@ class Memory:
         settled: Seconds after which a time of change says that nothing else has changed: within one tick of a file
             system's clock, which is 2 s on the coarsest, it may.
         folders: How many folders of a tree are remembered; further ones are read each time.
-        names: How many files.
+        names: How many files and links.
     """
 
     def __init__(self, *, settled: float = 2.0, folders: int = 50_000, names: int = 300_000) -> None:

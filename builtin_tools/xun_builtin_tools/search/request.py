@@ -50,7 +50,7 @@ class Scope:
     private: tuple[str, ...] = ()
     """Absolute paths that are never searched."""
     ignore: tuple[str, ...] = ()
-    """The patterns of the workspace for what is left out: what `ignores` goes by."""
+    """The roots and the patterns of the workspace for what is left out: what `ignores` goes by."""
     ignores: Callable[[str, bool], bool] = field(default=_ignores_nothing, compare=False)
     """Tells of a path below the folder, and of whether it is a folder, whether the workspace leaves it out."""
 

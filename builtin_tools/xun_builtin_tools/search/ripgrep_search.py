@@ -27,7 +27,6 @@ from xun_builtin_tools.search.ripgrep_filter import filter_arguments
 from xun_builtin_tools.search.ripgrep_reader import Reader
 from xun_builtin_tools.search.survey import Survey
 
-_PARTLY = 2  # the status of a run that could not read everything; above it, or killed, it could not run
 _META = re.compile(r"([\\.+*?()|\[\]{}^$#&\-~])")
 _GLOB_META = re.compile(r"([\\*?\[\]{}!])")
 _PLAIN_PATH = re.compile(r"[\w.+\-@/]*", re.ASCII)

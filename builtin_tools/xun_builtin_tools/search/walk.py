@@ -33,7 +33,7 @@ class Walk:
     Args:
         scope: What is searched.
         memory: What earlier walks have seen.
-        tick: Called per folder; may raise to give up.
+        tick: Called per folder and link; may raise to give up.
         pattern: Which files are wanted; None for all.
 
     Attributes:
@@ -219,6 +219,7 @@ class Walk:
     def _look_at_links(self, path: str, names: Names) -> None:
         """Tell of the links among the wanted *names* that lead out."""
         for name in names:
+            self._tick()
             try:
                 leads_out = not self._scope.inside(os.path.realpath(self._base + path + name))
             except OSError:  # no link any more

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _GITLINK = b"\x00\x00\xe0\x00"
 _FIXED = 62
+_MAX_PATH = 4_096
+"""Bytes of a path in version 4, which is put together anew for each entry: no system opens a longer one."""
 _SPLIT = b"link"
 """The extension that names a shared index, which holds the other entries."""
 
@@ -50,6 +52,8 @@ def _entries(data: bytes, count: int, fixed: int, *, prefixed: bool) -> tuple[li
             raise IndexFault("cut short")
         if prefixed:
             path += data[start:end]
+            if len(path) > _MAX_PATH:
+                raise IndexFault("a path that is too long")
         if data[at + 24 : at + 28] == _GITLINK:
             found.append((path or data[start:end]).decode("utf-8", "surrogateescape"))
         at = end + 1 if prefixed else at + (end - at + 8) // 8 * 8
@@ -65,6 +69,8 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         if not byte & 0x80:
             return value, at
+        if value > _MAX_PATH:
+            break
     raise IndexFault("cut short")
 
 

@@ -131,7 +131,7 @@ class PathPatterns:
             raise PolicyError(f"{len(self.texts)} patterns are too many; a list holds at most {MAX_PATTERNS}")
         self._below = _Matcher([_parsed(text) for text in self.texts])
         whole = [os.path.expanduser(text) for text in self.texts if text.startswith(("/", "~"))]
-        self._absolute = _Matcher([_parsed(text) for text in whole])
+        self._absolute = _Matcher([_parsed(text) for text in dict.fromkeys([*whole, *map(_canonical, whole)])])
 
     def __bool__(self) -> bool:
         return bool(self.texts)
@@ -216,6 +216,17 @@ def _parsed(text: str) -> _Pattern:
         else:
             parts.append(_name(name, text))
     return _Pattern(tuple(parts), folder_only)
+
+
+def _canonical(text: str) -> str:
+    """Return an absolute pattern with what is plain at its beginning as a canonical path, as which paths are given."""
+    magic = re.search(r"[*?\[\\]", text)
+    at = len(text) if magic is None else text.rfind("/", 0, magic.start()) + 1
+    plain, rest = text[:at], text[at:]
+    if not plain.startswith("/"):
+        return text
+    real = re.sub(r"([*?\[\\])", r"\\\1", os.path.realpath(plain)).rstrip("/")
+    return f"{real}/{rest}" if rest or plain.endswith("/") else real or "/"
 
 
 def _check(text: str) -> None:

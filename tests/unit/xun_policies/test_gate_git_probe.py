@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,12 @@ def test_a_split_index_is_seen_whatever_stands_behind_it(repo: Path) -> None:
     data = (repo / ".git" / "index").read_bytes()
     assert data.rfind(b"link-") > data.find(b"link\0"), "the names stand behind the extension"
     assert not judge(repo, "git status").allowed
+
+
+@pytest.mark.parametrize("tail", [b"\xff" * 200_000, b"\0" + b"a" * 5_000 + b"\0"])
+def test_paths_of_an_index_that_grow_without_end_take_no_time(tail: bytes) -> None:
+    begun = time.monotonic()
+    entry = b"\0" * 24 + b"\x00\x00\xe0\x00" + b"\0" * 34
+    with pytest.raises(IndexFault):
+        submodules(b"DIRC" + (4).to_bytes(4) + (1).to_bytes(4) + entry + tail)
+    assert time.monotonic() - begun < 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,16 @@ def test_a_path_of_the_whole_machine() -> None:
     assert PathPatterns(["/w/secret"]).covers("/w/secret/a", ROOT)
     assert PathPatterns(["~/secret"]).covers(f"{home}/secret/a", home)
     assert not PathPatterns(["*"]).covers(ROOT, ROOT)
+
+
+def test_a_path_of_the_whole_machine_may_lead_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = tmp_path.resolve() / "re[a]l"
+    real.mkdir()
+    (tmp_path / "home").symlink_to(real)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for pattern in ("~/p/secret", "~/p/*ret/", f"{tmp_path}/home/p"):
+        assert PathPatterns([pattern]).covers(f"{real}/p/secret/a", f"{real}/p"), pattern
+    assert not PathPatterns(["~/p/secret"]).covers(f"{real}/p/other", f"{real}/p")
 
 
 @pytest.mark.parametrize("text", ["", " ", "/", ".", "!a", "[a", "a/../b", "a\nb", "a\0", "x" * 1001])

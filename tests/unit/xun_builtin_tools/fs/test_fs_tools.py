@@ -15,6 +15,7 @@ from tests.fakes.persons import Person
 from xun import Agent, AgentConfig, ToolBox, Workspace
 from xun_builtin_tools.edit.changes import read_state
 from xun_builtin_tools.fs import trees
+from xun_policies.paths.patterns import PathPatterns
 
 
 @pytest.fixture
@@ -328,6 +329,23 @@ def test_a_folder_that_holds_protected_files_asks_as_protected(root: Path) -> No
         chooser.asked.clear()
         call(agent, name, **args).unwrap()
         assert len(chooser.asked) == 1 and not chooser.asked[0].write_scopes
+        assert "may run programs later" in chooser.asked[0].options[0].note
+
+
+def test_a_folder_that_holds_excluded_files_asks_and_says_why(root: Path) -> None:
+    chooser = Person()
+    agent = make(root, chooser)
+    agent.workspace.protect = PathPatterns(["*.key"])
+    (root / "sub" / "a.key").write_text("x\n")
+    for name, args in (
+        ("move", {"src": "sub", "dst": "bus"}),
+        ("copy", {"src": "bus", "dst": "third"}),
+        ("delete", {"path": "bus"}),
+    ):
+        chooser.asked.clear()
+        call(agent, name, **args).unwrap()
+        assert [asked.write_scopes for asked in chooser.asked] == [()]
+        assert "is excluded by policy.writes.exclude" in chooser.asked[0].options[0].note
 
 
 # -- arranging ----------------------------------------------------------------------------------------

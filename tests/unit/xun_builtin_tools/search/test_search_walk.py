@@ -18,7 +18,7 @@ from xun.tools.toolbox import ToolBox
 from xun_builtin_tools import search
 from xun_builtin_tools.search.engine import SearchOptions
 from xun_builtin_tools.search.folders import open_folder, opened
-from xun_builtin_tools.search.memory import MAX_TREES, Memory, keeps_time
+from xun_builtin_tools.search.memory import MAX_TREES, Memory, Seen, keeps_time
 from xun_builtin_tools.search.request import NamePattern, Scope, file_filter, path_pattern
 from xun_builtin_tools.search.walk import Walk
 from xun_policies.workspace import Workspace
@@ -248,6 +248,37 @@ def test_what_the_workspace_ignores_is_left_out_unless_it_is_asked_for_by_name(b
         assert found(tool, "a/b", "a/b", "a/b/c") == ["c/deep"]
         assert found(tool, "e", "*.log") == []
     assert found("grep", "e/two.log", "*.log") == ["two.log"]
+
+
+def test_what_other_folders_of_a_workspace_ignore_is_found_anew(tmp_path: Path) -> None:
+    glob: Any = search.tools()[0]
+    glob.__self__._memory = quick()
+    toolbox = ToolBox().register(glob)
+    tree(tmp_path)
+
+    def found(workspace: Workspace) -> Any:
+        agent: Any = SimpleNamespace(workspace=workspace)
+        return toolbox.call_tool(agent, "glob", {"pattern": "**/*", "path": str(tmp_path / "a")}, None).unwrap()[
+            "paths"
+        ]
+
+    assert found(Workspace(tmp_path, ignore=["a/d/one"])) == ["b/c/deep"]
+    assert found(Workspace(tmp_path / "a", ignore=["a/d/one"])) == ["b/c/deep", "d/one"]
+
+
+def test_a_folder_that_two_threads_give_up_at_once_is_given_up_once(tmp_path: Path) -> None:
+    memory, place = quick(names=4), scope(tree(tmp_path))
+    listed(place, memory)
+    kept = memory.tree(place)
+
+    class Late(dict[str, Seen]):
+        def get(self, path: str, default: Any = None) -> Any:
+            return self.pop(path, default)  # as another thread may, right after
+
+    kept.seen = Late(kept.seen)
+    (tmp_path / "e/link").symlink_to("two.log")
+    pause()
+    assert listed(place, memory)[0] == ["a/b/c/deep", "a/d/one", "e/two.log", "top.py"]
 
 
 def churn(rng: random.Random, work: Path) -> None:
