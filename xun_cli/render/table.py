@@ -128,6 +128,9 @@ def _records(rows: Sequence[Sequence[Line]], columns: int, header: bool) -> list
         if index:
             lines.append([(DIM, "─" * min(8, columns))])
         for at, cell in enumerate(row):
-            name = f"{names[at]}: " if header and names[at] else ""
-            lines.extend(wrap(cell, columns, [(BOLD, name)] if name else [], [(PLAIN, "  ")]))
+            if not line_width(cell):
+                continue  # a name without a value, or an empty row, tells nothing
+            # The name is wrapped too: one of a model's table may be wider than the terminal.
+            name: Line = [(BOLD, f"{names[at]}: ")] if header and names[at] else []
+            lines.extend(wrap([*name, *cell], columns, rest=[(PLAIN, "  ")]))
     return lines

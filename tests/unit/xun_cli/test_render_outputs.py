@@ -47,3 +47,10 @@ def test_an_id_is_never_broken(columns: int) -> None:
         assert any("20261130-045442-4b0899" in row for row in rows)
     if columns == 40:
         assert rows[0] == "id: 20261130-045442-4b0899" and "turns: 1" in rows
+
+
+def test_rows_below_each_other_fit_and_leave_out_what_is_empty() -> None:
+    wide = table(("what this column is about, at length", "b"), [("x" * 30, ""), ("", "20261130-045442")])
+    rows = drawn(20, wide)
+    assert rows[:2] == ["what this column is", "  about, at length:"]
+    assert rows[-2:] == ["────────", "b: 20261130-045442"] and "" not in rows
