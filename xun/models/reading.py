@@ -83,7 +83,7 @@ class AnswerReader:
         await self._drain(data)
         if not self._chunks:
             raise ModelReplyInvalid(f"{self._where.base_url} answered with nothing")
-        reply, rest = self._assembler.finish(complete=self._done or self._body is not None, names=self._names)
+        reply, rest = self._assembler.finish(complete=self._done, names=self._names)
         for event in rest:
             yield event
         yield self._with_usage(reply)
@@ -128,9 +128,12 @@ class AnswerReader:
                 retryable=False,
             )
         # Several objects are those of a stream whose server left out the names of the fields.
-        chunks = [self._json(text, "") for text in _documents(body.decode("utf-8-sig", "replace").strip())]
+        texts = _documents(body.decode("utf-8-sig", "replace").strip())
+        chunks = [self._json(text, "") for text in texts if text.strip() != "[DONE]"]
         if not any(chunk.get("choices") for chunk in chunks):
             raise ModelReplyInvalid(f"{self._where.base_url} answered without choices: {self._quote(str(chunks[0]))}")
+        # A whole answer needs no mark of its end; pieces do, or what was cut between two would pass for all.
+        self._done = len(chunks) < len(texts) or any(_is_whole(chunk) for chunk in chunks)
         return chunks
 
     def _decode(self, events: list[ServerEvent]) -> list[dict[str, Any]]:
@@ -203,6 +206,13 @@ def _error_of(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = chunk.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first if not chunk.get("error") and isinstance(first, dict) and first.get("error") else chunk
+
+
+def _is_whole(chunk: Mapping[str, Any]) -> bool:
+    choices = chunk.get("choices")
+    return isinstance(choices, list) and any(
+        isinstance(item, dict) and isinstance(item.get("message"), dict) for item in choices
+    )
 
 
 def _documents(data: str) -> list[str]:

@@ -259,6 +259,10 @@ async def test_objects_without_the_fields_of_a_stream():
     two = json.dumps({"choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": "stop"}]})
     async with model_of({"raw": [f"{one}\n{two}\n"]}, {"raw": [": hi\n\n", f"{one}\n\n{two}\n\n"]}) as model:
         assert [(await play(model))[-1].text for _ in range(2)] == ["ab", "ab"]
+    async with model_of({"raw": [f"{one}\n{one}\n[DONE]\n"]}, {"raw": [f"{one}\n{one}\n"]}) as model:
+        assert (await play(model))[-1].text == "aa"
+        with pytest.raises(ModelReplyInvalid, match="ended before its answer was complete"):
+            await play(model)
 
 
 async def test_tokens_of_thinking_that_only_the_sum_holds():
