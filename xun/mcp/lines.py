@@ -107,8 +107,9 @@ def _checked(item: Any) -> list[JSONRPCMessage]:
         return [jsonrpc_message_adapter.validate_python(item, by_name=False)]
     except ValueError:
         number = item.get("id") if isinstance(item, dict) and "method" not in item else None
-        named = isinstance(number, int | str) and not isinstance(number, bool)
-        return [_error(number, "it is no answer of JSON-RPC")] if named else []
+        if isinstance(number, bool) or not isinstance(number, int | str):
+            return []
+        return [_error(number, "it is no answer of JSON-RPC")]
 
 
 def _unreadable(line: bytes, why: str) -> list[JSONRPCMessage]:
