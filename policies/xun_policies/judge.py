@@ -174,21 +174,17 @@ class Judge:
             for name in call.runs:
                 if name in self._policy.excluded:
                     return Judgement(False, "excluded", f'built-in prefix "{name}" is excluded in this session')
-                finding = self._lookup.finding(name)
-                if finding is not None:
-                    return Judgement(False, "lookup", finding)
+                other = self._other(name, cwds)
+                if other is not None:
+                    return other
         return self._checked(rule.prefix[0], f'built-in prefix "{shown}"', cwds, probe=True, form=shown)
 
     def _checked(self, name: str, reason: str, cwds: Cwds, *, probe: bool, form: str = "") -> Judgement:
         """Return an allowance, unless PATH or the repository's configuration speaks against it."""
         for program in (name, *_HELPERS.get(form or name, ())):
-            finding = self._lookup.finding(program)
-            if finding is not None:
-                return Judgement(False, "lookup", finding)
-        if self._lookup.shims:
-            finding = shims.finding(self._lookup.suspect(name), self._places, cwds)
-            if finding is not None:
-                return Judgement(False, "guard", finding)
+            other = self._other(program, cwds)
+            if other is not None:
+                return other
         for known in (name, form) if form != name else (name,):
             if known in loaded_files.PROGRAMS:
                 finding = loaded_files.finding(known, self._places, cwds, self._scope.home, self._lookup.path)
@@ -198,6 +194,14 @@ class Judge:
         if loaded is not None:
             return Judgement(False, "git-config", f"{reason}, but git could run more here: {loaded}")
         return Judgement(True, "builtin", reason)
+
+    def _other(self, name: str, cwds: Cwds) -> Judgement | None:
+        """Return why *name* may run another program than the system's, by PATH or by a version manager on it."""
+        finding = self._lookup.finding(name)
+        if finding is not None:
+            return Judgement(False, "lookup", finding)
+        shim = shims.finding(self._lookup.suspect(name), self._places, cwds) if self._lookup.shims else None
+        return None if shim is None else Judgement(False, "guard", shim)
 
     def _loaded(self, name: str, cwds: Cwds) -> str | None:
         """Return which program the repository could make git run."""

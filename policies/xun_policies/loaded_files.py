@@ -110,7 +110,11 @@ def _of_project(name: str, places: Places, cwds: tuple[str, ...], home: str, pat
 def _file(name: str, path: str) -> str:
     """Return the real path of the program *name*, "" when *path* does not hold it."""
     found = (f"{folder}/{name}" for folder in path.split(":"))
-    return next((real_path(file) for file in found if file[0] == "/" and os.access(file, os.X_OK)), "")
+    return next((real_path(file) for file in found if file[0] == "/" and _runs(file)), "")
+
+
+def _runs(file: str) -> bool:
+    return os.path.isfile(file) and os.access(file, os.X_OK)
 
 
 def _installed(text: str, home: str) -> bool:

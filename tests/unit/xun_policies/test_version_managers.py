@@ -122,3 +122,17 @@ def test_a_version_that_is_there_is_free(machine: Machine, manager: str, file: s
 def test_a_manager_that_does_not_run_the_name_does_not_matter(machine: Machine) -> None:
     (machine.work / ".tool-versions").write_text("python path:/tmp/x\n")
     assert machine.judge("asdf", "git --version && grep x a").allowed
+
+
+def test_a_program_that_a_listed_one_runs_in_turn_may_be_a_managers(machine: Machine) -> None:
+    npm = machine.home / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/usr/bin/env node\n")
+    npm.chmod(0o755)
+    path = f"{machine.managers['asdf']}:{npm.parent}:/usr/bin:/bin"
+    scope = CommandScope(str(machine.work), (str(machine.work),), str(machine.home), path)
+    assert evaluate("npm ls && npm --version", PolicyState(), scope).allowed
+    (machine.work / ".tool-versions").write_text("nodejs path:./evil\n")
+    for command in ("npm ls", "npm --version"):
+        verdict = evaluate(command, PolicyState(), scope)
+        assert not verdict.allowed and "can make node run a program of the workspace" in verdict.reason
