@@ -12,7 +12,8 @@ TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the cost of importing 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_INERT = frozenset({"tools", "env", "tasks", "task_config", "min_version", "redactions", "tool_alias", "alias"})
+_INERT = frozenset({"tools", "env", "tasks", "task_config", "min_version", "redactions"})
+"""Tables that say nothing of versions or programs; an alias does: it makes another version, or tool, of a name."""
 _TOOL_KEYS = frozenset({"version", "os"})
 _TEMPLATE = r"\{\{|\{%"
 _READ = (

@@ -64,6 +64,8 @@ def machine(tmp_path: Path) -> Machine:
         ("mise", "mise.toml", '[env]\nPYTHONPATH = "src"\n', "run a program of the workspace"),
         ("mise", "mise.toml", '[env]\npath = "bin"\n', "run a program of the workspace"),
         ("mise", "mise.toml", '[hooks]\nenter = "x"\n', "run a program of the workspace"),
+        ("mise", "mise.toml", '[tools]\nnode = "20"\n[alias.node.versions]\n20 = "22.9"\n', "run a program of"),
+        ("mise", "mise.toml", '[tools]\nnode = "20"\n[tool_alias]\nnode = "asdf:a/node"\n', "run a program of"),
         ("mise", "mise.toml", "[settings]\nquiet = true\n", "run a program of the workspace"),
         ("mise", "mise.toml", "tools = [\n", "run a program of the workspace"),
         ("mise", "mise.toml", 'tools.node.version = "20"\ntools.node.postinstall = "x"\n', "run a program of"),
