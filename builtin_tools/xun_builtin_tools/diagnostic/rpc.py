@@ -86,7 +86,21 @@ class Connection:
         number = next(self._numbers)
         with self._change:
             self._asked.add(number)
-        self._send({"id": number, "method": method, "params": params})
+        try:
+            self._send({"id": number, "method": method, "params": params})
+            message = self._answer_to(number, method, seconds, check)
+        finally:
+            with self._change:
+                # An answer that comes later is nobody's.
+                self._asked.discard(number)
+                self._waiting.pop(number, None)
+        if "error" in message:
+            error = message["error"]
+            said = str(error.get("message", "") if isinstance(error, dict) else error)[:300]
+            raise ToolError(f"The language server refused {method}: {said}.")
+        return message.get("result")
+
+    def _answer_to(self, number: int, method: str, seconds: float, check: Callable[[], None]) -> dict[str, Any]:
         left = seconds
         with self._change:
             while number not in self._waiting:
@@ -97,12 +111,8 @@ class Connection:
                 self._change.wait(0.05)
                 left -= 0.05
                 check()
-            message = self._waiting.pop(number)
-        if "error" in message:
-            error = message["error"]
-            said = str(error.get("message", "") if isinstance(error, dict) else error)[:300]
-            raise ToolError(f"The language server refused {method}: {said}.")
-        return message.get("result")
+            message: dict[str, Any] = self._waiting.pop(number)
+        return message
 
     def _send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=True).encode("ascii")

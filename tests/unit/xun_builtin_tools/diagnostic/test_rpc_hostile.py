@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import IO, Any
@@ -73,6 +74,16 @@ def test_a_server_that_reads_nothing_holds_up_no_call(talking: Any) -> None:
     with pytest.raises(OSError, match="reads no more"):
         connection.notify("too much", {})
     assert time.monotonic() - begun < 3
+
+
+def test_an_answer_that_nobody_waits_for_any_more_is_not_kept(talking: Any) -> None:
+    heard = threading.Event()
+    messages = ({"id": 1, "result": "late"}, {"method": "news"})
+    connection = Connection(talking(*messages), {}, lambda method, params: heard.set())
+    with pytest.raises(TimeoutError):
+        connection.request("begin", {}, 0)
+    assert heard.wait(5)
+    assert not connection._waiting
 
 
 def test_messages_of_another_form_are_passed_over(talking: Any, capfd: pytest.CaptureFixture[str]) -> None:
