@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,18 @@ class HookOutcome:
         return f"the hook `{self.command}` {how}{said}"
 
 
-def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float, shell: str = "") -> HookOutcome:
+def run_hook(
+    command: str,
+    folder: Path,
+    payload: dict[str, Any],
+    limit: float,
+    shell: str = "",
+    stop: threading.Event | None = None,
+) -> HookOutcome:
     """Run *command* in bash in *folder* with *payload* as JSON on its input; blocks for *limit* seconds at most.
 
     It starts in a process group of its own, without the secrets of this process, and is ended with all of that group.
-    *shell* is the path of the bash, "" for that of the system.
+    *shell* is the path of the bash, "" for that of the system. Once *stop* is set its time is over.
     """
     data = json.dumps(payload, ensure_ascii=True, default=str).encode() + b"\n"
     try:
@@ -70,7 +78,7 @@ def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float, 
         return HookOutcome(command, 126, f"it could not be started: {error.strerror}")
     with process:
         try:
-            text = _talk(process, data, time.monotonic() + limit)
+            text = _talk(process, data, time.monotonic() + limit, stop or threading.Event())
             code = process.poll()
         finally:
             # Also what it left running in its group: a hook has no life after itself.
@@ -80,7 +88,7 @@ def run_hook(command: str, folder: Path, payload: dict[str, Any], limit: float, 
     return HookOutcome(command, code, text.decode("utf-8", "replace"))
 
 
-def _talk(process: subprocess.Popen[bytes], data: bytes, end: float) -> bytes:
+def _talk(process: subprocess.Popen[bytes], data: bytes, end: float, stop: threading.Event) -> bytes:
     assert process.stdin is not None and process.stdout is not None
     kept, left = bytearray(), memoryview(data)
     os.set_blocking(process.stdin.fileno(), False)
@@ -88,7 +96,7 @@ def _talk(process: subprocess.Popen[bytes], data: bytes, end: float) -> bytes:
     with selectors.DefaultSelector() as ready:
         ready.register(process.stdin, selectors.EVENT_WRITE)
         ready.register(process.stdout, selectors.EVENT_READ)
-        while (now := time.monotonic()) < end and ready.get_map():
+        while (now := time.monotonic()) < end and ready.get_map() and not stop.is_set():
             if process.poll() is not None:
                 # A child that it left behind may hold the pipe open for ever.
                 end = min(end, now + _LINGER)
@@ -103,7 +111,7 @@ def _talk(process: subprocess.Popen[bytes], data: bytes, end: float) -> bytes:
                     if not left:
                         ready.unregister(process.stdin)
                         process.stdin.close()
-    while process.poll() is None and time.monotonic() < end:
+    while process.poll() is None and time.monotonic() < end and not stop.is_set():
         time.sleep(0.01)
     return bytes(kept)
 

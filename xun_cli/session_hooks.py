@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,9 +112,13 @@ class SessionHooks:
         about = {"session": session.id, "turn": session.turn} if session is not None else {}
         return {"hook": point, "cwd": str(self._folder), **about, **values}
 
-    def _outcomes(self, point: str, values: dict[str, Any]) -> list[HookOutcome]:
+    def _outcomes(self, point: str, values: dict[str, Any], stop: threading.Event | None = None) -> list[HookOutcome]:
         payload, limit = self._payload(point, values), self.limit
-        return [run_hook(line, self._folder, payload, limit, self._shell) for line in self.lines(point)]
+        return [
+            run_hook(line, self._folder, payload, limit, self._shell, stop)
+            for line in self.lines(point)
+            if stop is None or not stop.is_set()
+        ]
 
     def _run(self, point: str, values: dict[str, Any]) -> None:
         self._warn(point, self._outcomes(point, values))
@@ -135,9 +141,7 @@ class SessionHooks:
         # Fail closed: until every hook has ended well the call is a denied one, whatever else happens here.
         earlier, call.denied = call.denied, "its hooks did not come to an end"
         for line in self.lines("before_tool"):
-            outcome = await _unless_cancelled(
-                agent, asyncio.to_thread(run_hook, line, self._folder, payload, limit, self._shell)
-            )
+            outcome = await _unless_cancelled(agent, partial(run_hook, line, self._folder, payload, limit, self._shell))
             if not outcome.ok:
                 call.deny(outcome.described(limit))
                 return
@@ -154,7 +158,7 @@ class SessionHooks:
             "status": result.status,
             "result": text[:_RESULT],
         }
-        outcomes = await _unless_cancelled(agent, asyncio.to_thread(self._outcomes, "after_tool", values))
+        outcomes = await _unless_cancelled(agent, partial(self._outcomes, "after_tool", values))
         said = [outcome.described(self.limit) for outcome in outcomes if not outcome.ok]
         if said:
             call.add_note(f"After the call of {call.name} {'; '.join(said)}")
@@ -170,17 +174,21 @@ class SessionHooks:
         self._warn("turn_end", await asyncio.to_thread(self._outcomes, "turn_end", values))
 
 
-async def _unless_cancelled(agent: Agent[Any], work: Awaitable[T]) -> T:
-    """Return what *work* gives; a cancellation of the turn does not wait for it.
+async def _unless_cancelled(agent: Agent[Any], work: Callable[[threading.Event], T]) -> T:
+    """Return what *work* gives in a thread; a cancellation of the turn does not wait for it, and tells it to stop.
 
     Raises:
         CancelledError: The turn was cancelled.
     """
-    task = asyncio.ensure_future(work)
-    while True:
-        done, _ = await asyncio.wait({task}, timeout=0.1)
-        if done:
-            return task.result()
-        token = agent.current_token()
-        if token is not None and token.reason is not None:
-            raise CancelledError(token.reason)
+    stop = threading.Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        while True:
+            done, _ = await asyncio.wait({task}, timeout=0.1)
+            if done:
+                return task.result()
+            token = agent.current_token()
+            if token is not None and token.reason is not None:
+                raise CancelledError(token.reason)
+    finally:
+        stop.set()  # else the thread, which the end of xun waits for, would take all the time that a hook may take

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ LIMIT = 5.0
 
 PAUSE = 0.3
 """Seconds before a run, in which more facts may change."""
+
+_STOPPING = 1.0  # seconds at most until a run that nobody waits for any more has ended
 
 _SGR = re.compile(r"(\x1b\[[0-9;]*m)")
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
@@ -97,18 +99,35 @@ class StatusCommand:
         return replace(status, own=tuple(self._line))
 
     async def _run(self) -> None:
-        from xun_cli.hook_process import run_hook
-
-        folder, shell = self._around.folder, self._around.shell
         done: dict[str, Any] | None = None
         try:
             while self._facts != done:
                 await asyncio.sleep(PAUSE)
                 facts = done = self._facts
-                outcome: HookOutcome = await in_thread(partial(run_hook, self._command, folder, facts, LIMIT, shell))
-                self._take(outcome)
+                self._take(await self._outcome(facts))
         finally:
             self._running = False
+
+    async def _outcome(self, facts: dict[str, Any]) -> HookOutcome:
+        from xun_cli.hook_process import run_hook
+
+        folder, shell = self._around.folder, self._around.shell
+        stop, ended = threading.Event(), threading.Event()
+
+        def work() -> HookOutcome:
+            try:
+                return run_hook(self._command, folder, facts, LIMIT, shell, stop)
+            finally:
+                ended.set()
+
+        try:
+            outcome: HookOutcome = await in_thread(work)
+        except asyncio.CancelledError:
+            # xun ends, and the thread with it: what it has started must not stay. It looks twenty times a second.
+            stop.set()
+            ended.wait(_STOPPING)
+            raise
+        return outcome
 
     def _take(self, outcome: HookOutcome) -> None:
         self._line = styled(outcome.text) if outcome.ok else []

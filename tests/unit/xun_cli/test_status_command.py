@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,22 @@ async def test_a_failure_is_told_once_and_the_usual_line_is_there(tmp_path: Path
     assert front.warnings == [
         "ui.status_command ended with exit code 3: oh no. The usual status line is shown until it works."
     ]
+
+
+async def test_a_run_ends_with_xun(tmp_path: Path) -> None:
+    front, session = FrontEnd(tmp_path), ScriptedSession(tmp_path)
+    command = StatusCommand("echo $$ > pid; exec sleep 78.125", front.around())
+    command.over(Status(model="m"), session)
+    pid = tmp_path / "pid"
+    async with asyncio.timeout(20):
+        while not (pid.exists() and pid.read_text().strip()):
+            await asyncio.sleep(0.01)
+    [task] = front.tasks
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 def test_what_is_about_safety_stays() -> None:

@@ -345,8 +345,10 @@ async def test_cancelling_a_turn_does_not_wait_for_a_hook(places, work, start):
     began = time.monotonic()
     session.interrupt()
     await session.wait_idle()
-    assert time.monotonic() - began < 30 and session.last_stop == "interrupted"
+    assert session.last_stop == "interrupted"
     await session.close()
+    await asyncio.get_running_loop().shutdown_default_executor()  # as the end of xun does
+    assert time.monotonic() - began < 30
 
 
 def is_gone(pid: str) -> bool:
