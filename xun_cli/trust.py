@@ -196,8 +196,13 @@ def _apply_one(settings: Settings, file: TomlFile, key: str, value: Any, trusted
         settings.warnings.append(f"{where}: a project may only tighten {key}; it is ignored")
         return
     if isinstance(now, list) and key != "tools.groups" and (key in TIGHTENING or key.startswith("hooks.")):
-        # What the user's own file asks for stays: a project adds to it.
+        # What the user's own file asks for stays: a project adds to it, as long as both together are no too long list.
         checked = [*now, *(item for item in checked if item not in now)]
+        try:
+            check_value(key, checked)
+        except ConfigError as error:
+            settings.warnings.append(f"{where}: with your own, {error}; it is ignored")
+            return
     elif key == "mcp.servers":
         checked = {**_without_variables(settings, where, checked), **now}
     settings.put(key, checked, where)

@@ -96,6 +96,14 @@ def test_project_tightens_without_trust(places: Places, project: Path) -> None:
     assert settings.policy.commands.exclude == ["curl"]
 
 
+def test_a_project_cannot_keep_xun_from_starting_by_a_long_list(places: Places, project: Path) -> None:
+    places.config_file.write_text('policy.writes.exclude = ["mine"]\n')
+    put(project, f"policy.writes.exclude = {[f'a{number}' for number in range(1_000)]}\n")
+    settings = load(places, project)
+    assert settings.policy.writes.exclude == ["mine"]
+    assert "config.toml:1: with your own" in settings.warnings[0] and "1001 patterns" in settings.warnings[0]
+
+
 @pytest.mark.parametrize("trusted", [False, True])
 def test_what_the_person_holds_is_not_loosened(places: Places, project: Path, trusted: bool) -> None:
     places.config_file.write_text(
