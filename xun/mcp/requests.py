@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import deque
 from typing import Any
@@ -33,6 +34,7 @@ class Requests:
         return self._ready.popleft()
 
     async def _repair(self, fault: Exception) -> None:
+        import anyio
         from mcp.shared.message import SessionMessage
         from pydantic import ValidationError
 
@@ -42,8 +44,10 @@ class Requests:
             return
         good, bad = requests_of(line)
         self._ready += map(SessionMessage, good)
-        for refusal in bad:
-            await self._write.send(SessionMessage(refusal))
+        # A client that reads no more is gone; that its requests end is noticed next.
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            for refusal in bad:
+                await self._write.send(SessionMessage(refusal))
 
     async def aclose(self) -> None:
         """Read no more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -100,13 +101,16 @@ def test_a_cancelled_call_ends_and_those_beside_it_go_on(client: Client, tmp_pat
     assert client.ask(client.call(9, "echo", text="after"))["id"] == 9
 
 
-def test_a_client_that_is_gone_ends_the_server_quietly():
+@pytest.mark.parametrize("last", [[], ["[1, 2, 3, 4]"] * 20])
+def test_a_client_that_is_gone_ends_the_server_quietly(last: list[str]):
     client = Client()
     process = client.process
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdout.close()
-    client.tell(client.call(1, "echo", text="nobody reads this"))
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):
+        for line in [client.call(1, "echo", text="nobody reads this"), *last]:
+            client.tell(line)
+        process.stdin.close()
     assert process.wait(10) == 0
     assert process.stderr.read() == ""
     process.stderr.close()
