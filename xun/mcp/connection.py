@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _BROKEN_OFF = ("Connection closed", "SSE stream")
 _FORGOTTEN, _NAMELESS = "Session terminated", "Server returned an error response"  # of the package mcp
 _SHOWN = 500
+_LOGGERS = ("mcp", "client")
+"""What the package mcp logs to; its session of a client does by the second name."""
 
 
 class _Watched:
@@ -192,9 +194,10 @@ class Link:
 
 def _keep_quiet() -> None:
     """Keep what the package mcp logs of bad messages off standard error; handlers of the application still get it."""
-    logger = logging.getLogger("mcp")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
 
 
 def _leaves(exc: BaseException) -> Iterator[BaseException]:

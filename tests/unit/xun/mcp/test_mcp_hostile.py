@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import time
@@ -58,6 +59,8 @@ def test_what_is_no_answer_is_passed_over_and_a_broken_answer_is_an_error(
         assert box.call_tool(agent, f"bad__{name}", {}).unwrap_err().error == why
     assert len(box.call_tool(agent, "bad__big", {}).unwrap()) == 3_000_000
     assert capfd.readouterr() == ("", "")
+    # Without a handler Python itself writes to standard error, but not under pytest, which has one.
+    assert all(logging.getLogger(name).handlers for name in ("mcp", "client"))
 
 
 def test_what_the_content_of_an_answer_is_is_said(box: ToolBox, agent: Agent[Any]):
