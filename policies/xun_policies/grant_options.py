@@ -109,8 +109,12 @@ _SAME = {
     "mvnw": "mvn",
     "yarnpkg": "yarn",
 }
-_ABBREVIATING = wordset("ctest git make mypy nox pre-commit pylint rake tox")
+_ABBREVIATING = wordset(
+    "ansible-lint cabal ctest git make mvn mypy nox npm pnpm pre-commit pylint rake rspec rubocop sphinx-build tox"
+)
 """Programs that take a beginning of a long option for all of it."""
+_ANY_DASHES = wordset("mvn npm pnpm")
+"""Programs that take a long option with another number of dashes, too."""
 _SETTING = r"[A-Za-z_.][A-Za-z0-9_.-]*[:+?]?:?=[\s\S]*"
 _PLAIN_SETTING = r"(?:V|VERBOSE|DEBUG|Q|CI|NO_COLOR|JOBS|N)=[0-9a-z]*"
 _SET_BY_WORDS = wordset("make just")
@@ -160,9 +164,14 @@ def _is_one_of(options: frozenset[str], word: str, command: str) -> bool:
     # Some, as go, take an option with two dashes for the one with one.
     if name in options or name[1:] in options:
         return True
-    if word[:2] != "--":
-        return any(word.startswith(one) for one in options if one[:2] != "--") or _in_cluster(options, word, command)
-    return command in _ABBREVIATING and len(name) > 3 and any(one.startswith(name) for one in options)
+    short = [one for one in options if one[:2] != "--"]
+    if word[:2] != "--" and (word.startswith(tuple(short)) or _in_cluster(options, word, command)):
+        return True
+    if command in _ANY_DASHES:
+        name = "--" + name.lstrip("-")
+    if name[:2] != "--" or len(name) < 4 or command not in _ABBREVIATING:
+        return False
+    return any(one.startswith(name) for one in options)
 
 
 def _in_cluster(options: frozenset[str], word: str, command: str) -> bool:
