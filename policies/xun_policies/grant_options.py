@@ -22,9 +22,10 @@ _TABLE = {
     "ansible-lint": "-r -R --rules-dir",
     "bazel": "--run_under --workspace_status_command --shell_executable --override_repository --credential_helper",
     "cabal": "-w --with-compiler --with-hc-pkg --with-gcc --with-ld --with-ar --project-file",
-    "cargo": "--config -Z -C",
+    "cargo": "--config -Z -C --manifest-path",
     "clang": _COMPILER,
     "cmake": "-P -E -C --toolchain",
+    "composer": "-d --working-dir",
     "ctest": "-S -SP -SE --script --build-and-test",
     "eslint": f"{_CONFIGURED} --rulesdir --resolve-plugins-relative-to",
     "gcc": _COMPILER,
@@ -45,7 +46,9 @@ _TABLE = {
     "nox": "-f --noxfile",
     "npm": _NODE,
     "pnpm": _NODE,
+    "pdm": "-p --project",
     "playwright": _CONFIGURED,
+    "poetry": "-C --directory -P --project",
     "prettier": "--plugin --config",
     "pre-commit": _CONFIGURED,
     "pylint": "--load-plugins --init-hook",
@@ -58,6 +61,7 @@ _TABLE = {
     "stylelint": "--config --custom-syntax --custom-formatter --plugin",
     "task": "-t --taskfile -d --dir",
     "tox": "-c --conf -x --override",
+    "uv": "--directory --project",
     "vite": _CONFIGURED,
     "vitest": f"{_CONFIGURED} --root --globalSetup --runner",
     "webpack": f"{_CONFIGURED} -r --require",
@@ -65,6 +69,7 @@ _TABLE = {
 }
 """Options that name a program, code or a file of such, by command; a short one counts with its value attached, too."""
 _BY_PATH = {
+    "cargo": "--target",
     "eslint": "-f --format --parser --plugin",
     "jest": "--reporters --testEnvironment --preset --runner --testRunner --testSequencer",
     "mocha": "-R --reporter -u --ui",
