@@ -25,7 +25,9 @@ def write_new(path: Path, content: str) -> None:
 def starter(folder: Path) -> str:
     """Return the text of a first AGENTS.md for *folder*; reads a few well-known files and runs nothing."""
     commands = [*_python(folder), *_node(folder), *_others(folder)]
-    lines = [f"# {folder.name or 'Project'}", "", "What this project is, in two sentences.", "", "## Commands", ""]
+    # A name of other bytes than UTF-8, or of two lines, is no title.
+    name = folder.name if folder.name.isprintable() else ""
+    lines = [f"# {name or 'Project'}", "", "What this project is, in two sentences.", "", "## Commands", ""]
     lines += [f"- {what}: `{command}`" for what, command in commands] or ["- Test: (the command)"]
     lines += ["", "## Where things are", ""]
     lines += [f"- `{name}/`: " for name in _folders(folder)] or ["- (the main folders, one line each)"]

@@ -461,6 +461,14 @@ def test_init_writes_once(cli: Cli) -> None:
     assert (cli.folder / "AGENTS.md").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", [b"no text \xff", b"two\n# lines"])
+def test_init_in_a_folder_whose_name_is_no_title(cli: Cli, name: bytes) -> None:
+    folder = cli.folder / os.fsdecode(name)
+    folder.mkdir()
+    assert cli("init", "-C", str(folder))[0] == 0
+    assert (folder / "AGENTS.md").read_text().startswith("# Project\n\nWhat")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_names_every_option(cli: Cli, shell: str) -> None:
     code, out, _ = cli("completion", shell)
