@@ -71,11 +71,13 @@ class Link:
 
     Attributes:
         dead: Whether it can be used no more.
+        stale: Whether no more calls are to use it; it is closed once those that do are through.
         listing: What became of the tools that the server listed.
     """
 
     def __init__(self, server: McpServer) -> None:
-        self.dead = False
+        self.dead = self.stale = False
+        self._calls = 0
         self.listing = Listing()
         self._server = server
         self._stop = asyncio.Event()
@@ -121,6 +123,17 @@ class Link:
         """Have the connection closed, and opened anew by the next call."""
         self.dead = True
         self._stop.set()
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[None]:
+        """Have the connection kept for as long as a call takes, also when it gets stale."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if self.stale and not self._calls:
+                self.end()
 
     async def _hold(self) -> None:
         _keep_quiet()
@@ -255,7 +268,7 @@ class Connection(StatefulTool):
 
     def _fresh(self) -> Link:
         # No wait between the look and the new one: calls side by side share what the first of them opens.
-        if not self._links or self._links[-1].dead:
+        if not self._links or self._links[-1].dead or self._links[-1].stale:
             self._links = [*(link for link in self._links if link.open), Link(self.config)]
         return self._links[-1]
 
@@ -267,24 +280,27 @@ class Connection(StatefulTool):
         """
         tool, arguments = args
         for _ in range(2):
-            result = await self._attempt(ctx, tool, arguments)
+            link = self._fresh()
+            with link.call():
+                result = await self._attempt(link, ctx, tool, arguments)
             if result is not None:
                 return result
         raise ToolError(f"The MCP server {self.config.name} forgot who calls {tool}, twice; nothing was carried out.")
 
-    async def _attempt(self, ctx: ToolCallContext[Any], tool: str, arguments: dict[str, Any]) -> CallToolResult | None:
+    async def _attempt(
+        self, link: Link, ctx: ToolCallContext[Any], tool: str, arguments: dict[str, Any]
+    ) -> CallToolResult | None:
         """Return the answer; None where the server had forgotten us, so that another attempt makes sense."""
         import anyio
         from mcp import MCPError
         from pydantic import ValidationError
 
-        link, name = self._fresh(), self.config.name
-        client = await link.client()
+        name, client = self.config.name, await link.client()
         try:
             return await _called(client, tool, arguments, _shown(ctx))
         except MCPError as exc:
             if exc.message == _FORGOTTEN and link.status == 404:
-                link.end()
+                link.stale = True
                 return None  # it carried nothing out
             if (text := self._refusal(link, tool, exc)) is not None:
                 raise ToolError(text) from exc
@@ -311,7 +327,9 @@ class Connection(StatefulTool):
             return f"The MCP server {name} gave no valid result for {tool}: {_line(exc.message)}"
         why = exc.message
         if self.config.url and (exc.code == INVALID_REQUEST or link.status):
-            link.end()  # so a server answers that has forgotten this connection, as after its restart
+            # So a server answers that has forgotten this connection, as after its restart; or that is busy, and then
+            # it goes on with the calls beside this one.
+            link.stale = True
             why = link.refusal() if why == _NAMELESS else why
         return f"The MCP server {name} refused the call of {tool}: {why}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import threading
@@ -21,6 +22,7 @@ class Strange(BaseHTTPRequestHandler):
     """The first part of the path says how it answers."""
 
     posted: ClassVar[Queue[dict[str, Any]]] = Queue()
+    waits, refused = threading.Event(), threading.Event()
 
     def do_POST(self) -> None:
         mode = self.path.strip("/")
@@ -91,6 +93,9 @@ def answered(message: dict[str, Any]) -> dict[str, Any]:
         hints = {"annotations": {"readOnlyHint": True}, "inputSchema": {"type": "object"}}
         return {**head, "result": {"tools": [{"name": name, **hints} for name in ("big", "bu_sy")]}}
     if message["method"] == "tools/call":
+        if message["params"]["arguments"].get("wait"):
+            Strange.waits.set()
+            Strange.refused.wait(10)
         words = "busy" if message["params"]["name"] == "bu_sy" else "x" * 2_000_000
         return {**head, "result": {"content": [{"type": "text", "text": words}]}}
     return {**head, "error": {"code": -32601, "message": "no such method"}}
@@ -135,3 +140,18 @@ def test_an_event_may_be_as_long_as_a_message_and_a_refused_call_names_the_statu
         assert len(box.call_tool(agent, "web__big", {}).unwrap()) == 2_000_000
         error = box.call_tool(agent, "web__bu_sy", {}).unwrap_err().error
         assert error == "The MCP server web refused the call of bu_sy: it answered with status 503"
+
+
+def test_a_refused_call_ends_none_beside_it(site: str):
+    box = ToolBox().with_mcp(McpServer("web", url=f"{site}/good", timeout=20))
+
+    async def run(agent: Agent[Any]) -> int:
+        beside = asyncio.create_task(box.acall_tool(agent, "web__big", {"wait": True}))
+        await asyncio.to_thread(Strange.waits.wait, 10)
+        for _ in range(2):
+            assert "503" in (await box.acall_tool(agent, "web__bu_sy", {})).unwrap_err().error
+        Strange.refused.set()
+        return len((await beside).unwrap())
+
+    with Agent(toolbox=box) as agent:
+        assert asyncio.run(run(agent)) == 2_000_000
