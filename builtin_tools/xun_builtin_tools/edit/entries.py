@@ -198,6 +198,6 @@ def _state_from_json(values: list[Any]) -> State:
     facts = None
     if more:
         (user, group), attributes = more
-        named = tuple((str(name), b64decode(value, validate=True)) for name, value in attributes.items())
+        named = tuple((str(name), b64decode(value, validate=True)) for name, value in dict(attributes).items())
         facts = Facts((int(user), int(group)), named)
     return State(kind, None, int(mode), str(digest), facts)

@@ -336,6 +336,21 @@ def test_a_torn_index_loses_its_last_line_only(agent: Agent[Any], root: Path, tm
     assert third.entries == ()
 
 
+def test_a_line_of_another_form_is_passed_over(agent: Agent[Any], root: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "undo"
+    journal_of(agent).persist_to(folder)
+    call(agent, "delete", path="a.txt")
+    index = folder / "index.jsonl"
+    begin = json.loads(next(line for line in index.read_bytes().splitlines() if b'"begin"' in line))
+    for attributes in (["a"], [[1]], 7, {"a": 3}, "x"):
+        begin["entry"]["ops"][0]["before"][3:] = [[0, 0], attributes]
+        with index.open("a") as file:
+            file.write(json.dumps(begin) + "\n")
+    again = journal_of(make_agent(root))
+    again.persist_to(folder)
+    assert len(again.entries) == 1
+
+
 def test_a_long_index_is_rewritten_shorter(agent: Agent[Any], root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "undo"
     journal = journal_of(agent)
