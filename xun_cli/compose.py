@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,7 +149,7 @@ def _agent(
 def _attach_images(options: StartOptions, session: Session) -> None:
     try:
         for name in options.images:
-            path = options.cwd / Path(name).expanduser()
+            path = options.cwd / Path(os.path.expanduser(name))
             session.attach(read_image(path), path.name)
     except ImageError as exc:
         raise ConfigError(f"-i: {exc}") from None
@@ -198,7 +199,7 @@ def _workspace(options: StartOptions, settings: Settings) -> Workspace:
     try:
         return Workspace(
             options.cwd,
-            add_dirs=[Path(folder).expanduser() for folder in extra],
+            add_dirs=[Path(os.path.expanduser(folder)) for folder in extra],
             protect=settings.policy.writes.exclude,
             ignore=settings.workspace.ignore,
         )

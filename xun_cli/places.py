@@ -40,7 +40,7 @@ class Places:
         """Find the places by ``XUN_HOME`` or the XDG variables; a relative XDG value is ignored, as XDG says."""
         env = os.environ if environ is None else environ
         if root := env.get("XUN_HOME", ""):
-            base = Path(root).expanduser().absolute()
+            base = Path(os.path.expanduser(root)).absolute()
             return cls(base, base / "data", base / "state", base / "cache")
         home = Path(env.get("HOME") or Path.home())
 

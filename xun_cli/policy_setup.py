@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ def command_policy(folder: str) -> PolicyState:
     from xun_policies.store import PolicyState
 
     places = Places.from_environment()
-    path = Path(folder).expanduser()
+    path = Path(os.path.expanduser(folder))
     state = PolicyState()
     if places.config_file.exists() or (path / ".xun").is_dir():
         from xun_cli.config import load_settings

@@ -56,7 +56,7 @@ def find_skills(folders: Iterable[str | os.PathLike[str]]) -> dict[str, Skill]:
     """
     found: dict[str, Skill] = {}
     for given in folders:
-        root = Path(os.path.realpath(Path(given).expanduser()))
+        root = Path(os.path.realpath(Path(os.path.expanduser(given))))
         if not root.is_dir():
             raise ConfigError(f"The folder of skills {os.fspath(given)} is not there; create it or leave it out.")
         places = [root] if (root / FILE).exists() else sorted(path for path in root.iterdir() if path.is_dir())

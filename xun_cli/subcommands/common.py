@@ -44,7 +44,7 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def _folder(text: str) -> Path:
-    path = Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"no such folder: {text}")
     return Path(os.path.realpath(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +97,7 @@ def _set(found: Namespace, places: Places) -> int:
 def _check(found: Namespace, places: Places) -> int:
     if found.file:
         settings = Settings()
-        path = Path(found.file).expanduser()
+        path = Path(os.path.expanduser(found.file))
         file = read_user_file(path)
         if file is None:
             return fail(COMMAND, f"{path}: no such file", BAD_CALL)

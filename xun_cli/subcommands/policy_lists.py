@@ -86,7 +86,7 @@ def target_of(found: Namespace) -> Target:
     """
     places = Places.from_environment()
     settings = load_settings(places, StartOptions(cwd=found.folder))
-    folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
+    folders = [Path(os.path.expanduser(folder)) for folder in settings.workspace.add_dirs]
     workspace = Workspace(found.folder, add_dirs=folders, protect=settings.policy.writes.exclude)
     state, session = PolicyState(), None
     if found.session:
@@ -118,14 +118,14 @@ def _export(found: Namespace, target: Target) -> int:
     if found.file == "-":
         sys.stdout.write(safe(content) if sys.stdout.isatty() else content)
         return 0
-    path = Path(found.file).expanduser().absolute()
+    path = Path(os.path.expanduser(found.file)).absolute()
     policy_files.write(path, content)
     print_text(f"Wrote {path}.")
     return 0
 
 
 def _import(found: Namespace, target: Target) -> int:
-    source = policy_files.read(Path(found.file).expanduser().absolute(), Path(target.workspace.workdir))
+    source = policy_files.read(Path(os.path.expanduser(found.file)).absolute(), Path(target.workspace.workdir))
     plan = policy_files.plan_import(target.state, source, replacing=found.replace)
     if not plan.lines:
         print_text("Nothing would change.")

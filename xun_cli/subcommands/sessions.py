@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -145,7 +146,7 @@ def _export(found: Namespace, places: Places) -> int:
         else:
             sys.stdout.write(text)
         return 0
-    path = Path(found.file).expanduser().absolute()
+    path = Path(os.path.expanduser(found.file)).absolute()
     try:
         write_private(path, text.encode("utf-8"))
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,7 +108,7 @@ def gated_agent(found: Namespace, settings: Settings, toolbox: ToolBox) -> Agent
         undo_bytes=undo_bytes(settings),
         **search_config(settings),
     )
-    folders = [Path(folder).expanduser() for folder in settings.workspace.add_dirs]
+    folders = [Path(os.path.expanduser(folder)) for folder in settings.workspace.add_dirs]
     workspace = Workspace(
         found.folder, add_dirs=folders, protect=settings.policy.writes.exclude, ignore=settings.workspace.ignore
     )

@@ -461,6 +461,16 @@ def test_init_writes_once(cli: Cli) -> None:
     assert (cli.folder / "AGENTS.md").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [("init", "-C"), ("config", "check"), ("policy", "export"), ("policy", "import"), ("sessions", "list", "-C")],
+)
+def test_a_home_folder_of_nobody_is_a_name_like_any_other(cli: Cli, call: tuple[str, ...]) -> None:
+    code, _, said = cli(*call, "~no-such-user/x")
+    assert code in (1, 2, 3) and "~no-such-user" in said
+    assert str(Places.from_environment({"XUN_HOME": "~no-such-user/x"}).data).endswith("/~no-such-user/x/data")
+
+
 @pytest.mark.parametrize("name", [b"no text \xff", b"two\n# lines"])
 def test_init_in_a_folder_whose_name_is_no_title(cli: Cli, name: bytes) -> None:
     folder = cli.folder / os.fsdecode(name)
