@@ -209,7 +209,9 @@ def _limited(key: str, kind: str, value: Any) -> Any:
         raise ConfigError(f'"{key}" must be one of {", ".join(filter(None, CHOICES[key]))}, not {_described(value)}')
     if key == "compact.at_pct" and not 1 <= value <= 100:
         raise ConfigError(f'"{key}" is a percentage from 1 to 100, and is {value}')
-    if kind in ("int", "float") and value < 0:
+    if kind == "str":
+        _refuse_nul(key, value)
+    if kind in ("int", "float") and not value >= 0:  # nor nan, which compares with nothing
         raise ConfigError(f'"{key}" must not be negative, and is {value}')
     return float(value) if kind == "float" else value
 
@@ -217,7 +219,15 @@ def _limited(key: str, kind: str, value: Any) -> Any:
 def _string_list(key: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'"{key}" must be a list of texts, not {_described(value)}')
+    for item in value:
+        _refuse_nul(key, item)
     return list(value)
+
+
+def _refuse_nul(key: str, text: str) -> None:
+    """Refuse what no command, path or name can hold: the system would refuse it in the middle of something else."""
+    if "\0" in text:
+        raise ConfigError(f'"{key}" holds a NUL character, which no command and no path can have: {_described(text)}')
 
 
 def _checked_list(key: str, items: list[str]) -> list[str]:
