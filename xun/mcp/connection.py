@@ -188,7 +188,9 @@ class Link:
 
             env = {**child_environment(os.environ), **(server.env or {})}
             # A server starts before anybody was asked about the folder: not by a program that lies there.
-            env["PATH"] = os.pathsep.join(filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep)))
+            # An empty PATH would mean the current folder, too.
+            folders = filter(os.path.isabs, env.get("PATH", os.defpath).split(os.pathsep))
+            env["PATH"] = os.pathsep.join(folders) or os.defpath
             cwd = None if server.cwd is None else os.fspath(server.cwd)
             async with server_process(server.command, env, cwd, self._complaints) as (output, given):
                 yield _Watched(output, self.listing, self.end), given

@@ -136,7 +136,7 @@ class Walk:
     def _opened(self, path: str) -> int:
         """Open a folder, from the one that it is in where that is open: one look up instead of many."""
         self._close_outside(path)
-        if self._open and len(path) < _LONG:
+        if self._open and len(self._base) + len(path) < _LONG:
             above, fd = self._open[-1]
             name = path[len(above) : -1]
             if "/" not in name:

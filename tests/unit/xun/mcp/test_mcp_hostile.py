@@ -174,3 +174,14 @@ def test_an_overlong_message_fails_its_call_only_and_is_not_kept():
     assert getattr(message, "id", None) == 7 and "longer than" in message.model_dump()["error"]["message"]
     ((line, whole),) = lines.feed(b':"2.0","method":"x"}\n')
     assert whole and getattr(messages_of(line)[0], "method", None) == "x"
+
+
+@pytest.mark.parametrize("path", [".", "", "bin:."])
+def test_no_program_of_the_current_folder_is_started(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    program = tmp_path / "mcp-tool"
+    program.write_text("#!/bin/sh\n: > started\n", "utf-8")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="mcp-tool"):
+        mcp_tools([McpServer("here", command=["mcp-tool"], env={"PATH": path})])
+    assert not (tmp_path / "started").exists()
