@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from xun_cli.frontend.draft import Draft
     from xun_cli.options import StartOptions
     from xun_cli.places import Places
-    from xun_cli.session.envelope import Envelope
     from xun_cli.session.session import Session
     from xun_cli.settings import Settings
 
@@ -140,7 +139,7 @@ class Conversation(Stage):
             self._keep(history[:begin])
         self._host.opened(lambda: self._redrawn(history[:begin]) if resumed else [])
         if resumed:
-            text = _resumed(session, history[:begin])
+            text = _resumed(session)
             self.own_lines(lambda transcript: _begun_anew(transcript, text))
         for envelope in history[begin:]:
             self._show(envelope.event)
@@ -333,11 +332,9 @@ def _output_rows(result: CommandResult, columns: int) -> list[Line]:
     return [row for output in result.outputs for row in [*output_lines(output, columns), []]][:-1]
 
 
-def _resumed(session: Session, history: Sequence[Envelope]) -> str:
-    """Say which session goes on, and whether its last turn came to an end: what was asked then has no answer."""
-    text = f"resumed {session.name or session.id}: {session.turn} turn{'s' * (session.turn != 1)}"
-    marks = [item.event.type for item in history if item.event.type in ("turn.started", "turn.completed")]
-    return f"{text}; the last one was cut off before its end" if marks[-1:] == ["turn.started"] else text
+def _resumed(session: Session) -> str:
+    """Say which session goes on; of a last turn without an end the session itself tells."""
+    return f"resumed {session.name or session.id}: {session.turn} turn{'s' * (session.turn != 1)}"
 
 
 def _registry() -> Registry:
