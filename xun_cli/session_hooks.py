@@ -171,7 +171,12 @@ class SessionHooks:
         session.spawn(self._turn_end(values))
 
     async def _turn_end(self, values: dict[str, Any]) -> None:
-        self._warn("turn_end", await asyncio.to_thread(self._outcomes, "turn_end", values))
+        stop = threading.Event()
+        try:
+            outcomes = await asyncio.to_thread(self._outcomes, "turn_end", values, stop)
+        finally:
+            stop.set()  # xun ends, and has waited long enough
+        self._warn("turn_end", outcomes)
 
 
 async def _unless_cancelled(agent: Agent[Any], work: Callable[[threading.Event], T]) -> T:
