@@ -91,7 +91,11 @@ def swapping(path: Path, parked: Path, target: Path) -> Callable[[], None]:
 def naive(room: Room, path: str, use: Callable[[str], object]) -> None:
     """What xun must not do: look where a path leads, and then use the path."""
     full = f"{room.w}/{path}"
-    if os.path.realpath(full).startswith(f"{room.w}/"):
+    try:
+        real = os.path.realpath(full)
+    except OSError:  # swapped in the middle of it
+        return
+    if real.startswith(f"{room.w}/"):
         time.sleep(PAUSE)
         use(full)
 
