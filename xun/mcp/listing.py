@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from xun.unseen import without_unseen
@@ -126,19 +127,7 @@ def fitting(schema: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _bare(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_bare(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _bare(inner) for name, inner in item.items()}
-        if key in _NAMED and isinstance(item, dict)
-        else item
-        if key in _VALUES
-        else _bare(item)
-        for key, item in schema.items()
-        if not (key in (*_PROSE, "examples") and not isinstance(item, dict))
-    }
+    return _without(schema, lambda here, key: key in (*_PROSE, "examples") and not isinstance(here[key], dict))
 
 
 def unbounded(schema: Any) -> Any:
@@ -146,20 +135,28 @@ def unbounded(schema: Any) -> Any:
 
     Either can take longer than anybody lives, and the server applies its own anyway.
     """
+
+    def is_left_out(here: dict[str, Any], key: str) -> bool:
+        if key in ("additionalProperties", "unevaluatedProperties"):
+            # They speak of the names that no pattern takes.
+            return "patternProperties" in here
+        return key in ("patternProperties", "uniqueItems") or (key == "pattern" and isinstance(here[key], str))
+
+    return _without(schema, is_left_out)
+
+
+def _without(schema: Any, is_left_out: Callable[[dict[str, Any], str], bool]) -> Any:
+    """Return *schema* without the keywords of which *is_left_out* says so, given the schema that they are in."""
     if isinstance(schema, list):
-        return [unbounded(item) for item in schema]
+        return [_without(item, is_left_out) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {
-        key: {name: unbounded(inner) for name, inner in item.items()}
+    return {
+        key: {name: _without(inner, is_left_out) for name, inner in item.items()}
         if key in _NAMED and isinstance(item, dict)
         else item
         if key in _VALUES
-        else unbounded(item)
+        else _without(item, is_left_out)
         for key, item in schema.items()
-        if key != "uniqueItems" and (key != "pattern" or not isinstance(item, str))
+        if not is_left_out(schema, key)
     }
-    if made.pop("patternProperties", None) is not None:
-        made.pop("additionalProperties", None)
-        made.pop("unevaluatedProperties", None)
-    return made
